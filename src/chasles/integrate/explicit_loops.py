@@ -123,6 +123,8 @@ class Loops:
         self._of = stepper
         self.told = np.zeros(START.size)
         self._limits = {True: 0, False: 0}
+        given = stepper.problem.units
+        self.units = np.ones_like(stepper.f0) if given is None else np.array(given, dtype=float)  # of the first step
 
     @cached_property
     def restart(self) -> Bound:
@@ -135,13 +137,12 @@ class Loops:
     def _guessing(self) -> tuple[Any, ...]:
         """What a guess of the first step works on."""
         of = self._of
-        units = np.ones_like(of.f0) if of.problem.units is None else np.array(of.problem.units, dtype=float)
         counted = np.ones(len(of.f0), dtype=np.int64)
         counted[of.space.positions] = 0
         space = of.space.table, of.space.operations(blocks.MOVE)
         state = (of.settings, of.real, of.state, of.counts, of.y, of.f0)
         room = np.empty(2 * len(of.f0)), np.empty_like(of.y)
-        return (*space, *state, units, counted, *room, of.address, of.p)
+        return (*space, *state, self.units, counted, *room, of.address, of.p)
 
     @cached_property
     def first_step(self) -> Bound:

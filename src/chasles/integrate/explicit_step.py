@@ -1,4 +1,4 @@
-"""One step of an explicit method, on one state or on lanes.
+"""One step of an explicit method, on one state or on lanes, which share t and h or have each their own.
 
 A step maps (t, y, f(t, y)) to (t + h, Y) with Y = exp(X) y. Two families:
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from chasles.integrate import blocks
 from chasles.integrate.explicit_layout import LARGEST_ANGLE, SET
+from chasles.integrate.own_time import told_time
 from chasles.integrate.table import CAYLEY, CAYLEY2, EXP, SECOND_KIND, SERIES
 from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import like, load, maximum, select, store
@@ -32,12 +33,12 @@ def linear(out, weights, iw, count, values, size, h, z):
     """out = h sum_j weights[iw + j] values[j]; those that vanish are left out."""
     empty = True
     for j in range(count):
-        w, at = h * weights[iw + j], j * size
-        if w != 0.0 and empty:
+        w, at, counts = h * weights[iw + j], j * size, weights[iw + j] != 0.0
+        if counts and empty:
             for k in range(size):
                 store(out, k, w * load(values, at + k, z))
             empty = False
-        elif w != 0.0:
+        elif counts:
             for k in range(size):
                 store(out, k, load(out, k, z) + w * load(values, at + k, z))
     if empty:
@@ -85,10 +86,10 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0
     f, k, _, x, out, _, work, _, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     mapping, terms = settings[SET.mapping], settings[SET.terms]
-    angle, weight = like(0.0, z), abs(h) * turn_weight(mapping)
+    angle, turn = like(0.0, z), turn_weight(mapping)
     copy(f0, 0, f, 0, d, z)
-    if weight > 0.0:
-        angle = weight * blocks.largest_angle(table, f0, z)
+    if turn > 0.0:
+        angle = abs(h) * turn * blocks.largest_angle(table, f0, z)
     if mapping == EXP or mapping == SERIES:
         copy(f0, 0, k, 0, d, z)  # dexpinv_0 is the identity
     else:
@@ -104,10 +105,10 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0
         angle = maximum(angle, blocks.largest_angle(table, x, z))
         blocks.move(table, addresses, y, x, out, z)
         if i < stages:
-            call(address, t + c[i] * h, out, p, work, 0, n, d, z)
+            call(address, told_time(t + c[i] * h, p), out, p, work, 0, n, d, z)
             copy(work, 0, f, i * d, d, z)
-            if weight > 0.0:
-                angle = maximum(angle, weight * blocks.largest_angle(table, work, z))
+            if turn > 0.0:
+                angle = maximum(angle, abs(h) * turn * blocks.largest_angle(table, work, z))
             blocks.pullback(table, addresses, terms, x, work, k, i * d, z)
     return angle
 
@@ -145,7 +146,7 @@ def exponentials(table, addresses, settings, weights, b, c, extra, program, t, h
             if i == 0:
                 copy(f0, 0, f, 0, d, z)
             else:
-                call(address, t + c[i] * h, out, p, f, i * d, n, d, z)
+                call(address, told_time(t + c[i] * h, p), out, p, f, i * d, n, d, z)
     return angle
 
 

@@ -29,29 +29,35 @@ def {name}(table, blocks, addresses, settings, a, b, c, extra, rows, program, t,
     weights = carray(a, {far}), carray(b, {far}), carray(c, {far})
     others = carray(extra, (rows, 4)), carray(program, ({far}, 3))
     point, value = carray(y, {width} * chosen[{point}]), carray(f0, {width} * chosen[{algebra}])
-    angle = step(*spaces, chosen, *weights, *others, t, h, point, value, parts, address, carray(p, n), zero())
+    angle = step(*spaces, chosen, *weights, *others, {when}, point, value, parts, address, carray(p, n), zero())
     store(parts[6], 0, angle)
 """
 
 
+_OWN = "load(carray(t, {width}), 0, zero()), load(carray(h, {width}), 0, zero())"  # times and steps of each lane
+
+
 @cache
-def step_address(family: int, on: str = ON_SCALARS) -> int:
-    """Address of a step; compiled on first use, or loaded from the cache."""
-    name = f"{FAMILIES[family].py_func.__name__}_{on}"
+def step_address(family: int, on: str = ON_SCALARS, own: bool = False) -> int:
+    """Address of a step; compiled on first use, or loaded from the cache. own: lanes have each their time and step."""
+    name = f"{FAMILIES[family].py_func.__name__}_{on}" + ("_own" if own else "")
     scope: dict[str, Any] = {"__name__": __name__, "carray": carray, "step": FAMILIES[family], "store": store}
     scope |= {"scratch": scratch, "zero": ZEROS[on]}
     sizes = {"columns": COLUMNS, "algebras": len(MODULES) + 1, "operations": len(OPERATION_NAMES), "settings": SET.size}
     places = {"point": SET.point, "algebra": SET.algebra, "far": FAR, "width": WIDTHS[on]}
+    places["when"] = _OWN.format(width=WIDTHS[on]) if own else "t, h"
+    scope["load"] = load
     function = native(compile_text(_TEXT.format(name=name, **sizes, **places), name, scope))
-    long, number = types.int64, types.float64
+    long, when = types.int64, NUMBERS if own else types.float64
     space = (INTEGERS, long, INTEGERS, INTEGERS)
     method = (NUMBERS, NUMBERS, NUMBERS, NUMBERS, long, INTEGERS)
-    return address_of(function, *space, *method, number, number, *(NUMBERS,) * 3, long, long, NUMBERS, long)
+    return address_of(function, *space, *method, when, when, *(NUMBERS,) * 3, long, long, NUMBERS, long)
 
 
 @kernel
 def take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, p, z):
-    """A step of the method in use, its result in the parts of the scratch space; returns the largest angle."""
+    """A step of the method in use, its result in the parts of the scratch space; returns the largest angle. t and h are
+    numbers, or arrays where lanes have their own."""
     rows, size, n = extra.shape[0], memory.shape[0], p.shape[0]
     method = settings[SET.step]
     invoke(

@@ -26,7 +26,7 @@ from chasles.kernel.algebra import (
     sub,
     sym_mul,
 )
-from chasles.kernel.lanes import like, load, store
+from chasles.kernel.lanes import fma, like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
 from chasles.relative.algorithm import algorithm, out
@@ -217,11 +217,11 @@ def reduce(topology, numbers, i, tau, work, here, base, z):
         torque, J, H = force, none, nothing
     else:
         s, t = screw_weights(numbers, c, kind)
-        U = (
-            (s * J[2] + t * H[2], s * J[4] + t * H[5], s * J[5] + t * H[8]),
-            (s * H[6] + t * M[2], s * H[7] + t * M[4], s * H[8] + t * M[5]),
+        U = (  # written so that lanes and single states round alike
+            (fma(t, H[2], s * J[2]), fma(t, H[5], s * J[4]), fma(t, H[8], s * J[5])),
+            (fma(t, M[2], s * H[6]), fma(t, M[4], s * H[7]), fma(t, M[5], s * H[8])),
         )
-        pivot = 1.0 / (s * U[0][2] + t * U[1][2] + numbers[c + CONSTANT.armature])
+        pivot = 1.0 / (fma(t, U[1][2], s * U[0][2]) + numbers[c + CONSTANT.armature])
         drive = load(tau, iv, z) - s * bias[0][2] - t * bias[1][2]
         store6(work, here + LIMB.coupling, U)
         store(work, here + LIMB.pivot, pivot)

@@ -103,7 +103,7 @@ class Batch:
     def steps(self) -> np.ndarray:
         """Steps that each member took, (members,)."""
         lanes = self._found.on_lanes
-        found = np.where(self._on_lanes, 0 if lanes is None else lanes.common.steps, 0)
+        found = np.zeros(len(self), dtype=np.int64) if lanes is None else lanes.steps
         for i, run in self._found.runs.items():
             found[i] = run.solution.steps
         return found
@@ -113,18 +113,20 @@ class Batch:
     @cached_property
     def t(self) -> np.ndarray:
         """The saved times [s], which all members have that came to the end."""
-        if self._found.on_lanes is not None:
-            return self._found.on_lanes.t
-        runs = list(self._found.runs.values())
-        complete = [run for run in runs if run.success] or runs
-        if not complete:
+        lanes, runs = self._found.on_lanes, list(self._found.runs.values())
+        times = [run.t for run in runs if run.success]
+        if lanes is not None and lanes.done.any():
+            times = [lanes.t, *times]
+        times = times or [run.t for run in runs]
+        if not times:
             raise ValueError("batch.t: no member has a point; batch.messages say why")
-        if any(not np.array_equal(run.t, complete[0].t) for run in complete):
+        first = times[0]
+        if first is None or any(not np.array_equal(first, some) for some in times):
             raise ValueError(
                 "batch.t: each member has its own times; batch[i].t has those of one, batch.ends the last points, and "
                 "with every=... or save=times all have the same"
             )
-        return complete[0].t
+        return first
 
     @property
     def q(self) -> np.ndarray:
@@ -139,7 +141,7 @@ class Batch:
     @cached_property
     def _states(self) -> tuple[np.ndarray, np.ndarray]:
         t, found = self.t, list[np.ndarray]()
-        if (lanes := self._found.on_lanes) is not None:
+        if (lanes := self._found.on_lanes) is not None and lanes.done.any():
             dynamics = self[int(np.argmax(self._on_lanes))].dynamics
             found = [np.array(part) for part in dynamics.split(lanes.y)[:2]]
         for i, run in self._found.runs.items():
@@ -156,8 +158,11 @@ class Batch:
     def ends(self) -> Ends:
         """The last point of each member, whatever its steps: t (members,), q (members, nq), v (members, nv)."""
         rows: dict[int, tuple[Any, ...]] = {i: (run.t[-1], run.q[-1], run.v[-1]) for i, run in self._found.runs.items()}
-        for i in np.flatnonzero(self._on_lanes):
-            rows[int(i)] = self.t[-1], self.q[i, -1], self.v[i, -1]
+        if (lanes := self._found.on_lanes) is not None and lanes.done.any():
+            members = np.flatnonzero(lanes.done).tolist()
+            ends = [lanes.last(i) for i in members]
+            q, v, _ = self[members[0]].dynamics.split(np.array([y for _, y in ends]))
+            rows |= {i: (t, *both) for i, (t, _), *both in zip(members, ends, q, v, strict=True)}
         if not rows:
             raise ValueError("batch.ends: no member has a point; batch.messages say why")
         nothing = [np.full(np.shape(part), np.nan) for part in next(iter(rows.values()))]
@@ -197,10 +202,10 @@ def simulate_batch(
     arguments of a function, given as `system`, that returns a System. control: constant inputs (members, inputs); or
     with `period` [s] sequences of them (members, periods, inputs), each held for a period.
 
-    Trees in joint coordinates with an explicit method and a fixed `step` run four at a time on SIMD lanes; all others
-    one by one. Both run on `threads` threads, by default one for each processor. A member has the same bits wherever it
-    is in the batch and however many threads there are, and agrees with `simulate` to rounding. A member that fails
-    keeps its message, and the others go on.
+    Trees in joint coordinates with an explicit method run four at a time on SIMD lanes, each member with its own steps
+    if they follow the error; all others one by one. Both run on `threads` threads, by default one for each processor.
+    A member has the same bits wherever it is in the batch and however many threads there are, and agrees with
+    `simulate` to rounding. A member that fails keeps its message, and the others go on.
 
     By default only the first and the last point are saved; give `every` or `save`. Other options are those of
     `simulate`.

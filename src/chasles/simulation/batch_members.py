@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.integrate.options import saving
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.adaptive_lanes import AdaptiveWork, OwnRuns
 from chasles.simulation.batch_given import Rows, members_of
 from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.member_scales import Scales
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import MOST_SAMPLES, Task
 from chasles.simulation.simulate import plan, simulate
@@ -44,7 +47,7 @@ class Outcomes:
 
     runs: dict[int, Run]
     errors: dict[int, Exception]
-    on_lanes: LaneRuns | None = None
+    on_lanes: LaneRuns | OwnRuns | None = None
     reason: str = ""
 
 
@@ -177,6 +180,8 @@ class Members:
             # a sequence of inputs is no controller to lanes: they know it in advance
             lead = lead if self.period is None else replace(lead, controller=None)
             found.reason = refusal(lead)
+            if self.period is not None and lead.more["step"] is None and saving(lead.more["save"]) is None:
+                found.reason = "points are saved between steps"
             return lead
         assert error is not None
         raise error  # what is wrong in all of them
@@ -193,8 +198,15 @@ class Members:
             return
         w = dynamics.free.from_body(q, v) if dynamics.free else v
         states = np.concatenate([q, w, np.zeros((len(q), 1))], axis=1)
+        work: LaneWork | AdaptiveWork
         try:
-            work = LaneWork(lead, tables, states, *self._held(lead))
+            if lead.more["step"] is not None:
+                work = LaneWork(lead, tables, states, *self._held(lead))
+            else:
+                scales = Scales.of_variants(self.variants, lead, self.count)
+                if scales is None or dynamics.mechanism.tables.acting.laws:
+                    return  # each is planned by itself first
+                work = AdaptiveWork(lead, tables, states, *self._held(lead), scales)
         except ArithmeticError:
             found.reason = "the first member cannot start"
             return

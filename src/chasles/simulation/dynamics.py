@@ -229,13 +229,14 @@ class TreeDynamics(JointView):
     def actuation(self) -> Actuation:
         return Actuation.of_tree(self.mechanism)
 
-    def energy_scale(self, y: np.ndarray) -> float:
-        """The kinetic energy of the whole system at the speed of its fastest free joint; none if there is no such."""
+    def energy_scale(self, y: np.ndarray, mass: float | None = None) -> float:
+        """The kinetic energy of the whole system at the speed of its fastest free joint; none if there is no such.
+        mass: of all bodies, if it is not that of this system."""
         if not self._free_at:
             return 0.0
         v = self.split(y)[1]
         fastest = max(float(np.sum(v[at + 3 : at + 6] ** 2)) for at in self._free_at)
-        return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
+        return 0.5 * fastest * (self.mechanism.system.mass if mass is None else mass)
 
     @cached_property
     def _free_at(self) -> tuple[int, ...]:

@@ -38,11 +38,11 @@ def refusal(task: Task) -> str:
     laws = dynamics.mechanism.tables.acting.laws
     reasons = {
         "lanes are for explicit methods": not isinstance(task.method, ExplicitStepper.methods),
-        "lanes are for fixed steps": more["step"] is None,
         "joints follow others": dynamics.mechanism.tree.dependence is not None,
         "joints stick or strike": dynamics.set_valued is not None,
         "events are looked for": bool(more["events"]),
         "steps end at stops": more["stops"] is not None and len(more["stops"]) > 0,
+        "laws jump or bend at times": more.get("breaks") is not None and len(more["breaks"]) > 0,
         "evaluations are limited": more["max_evaluations"] is not None,
         "a controller is asked": task.controller is not None,
         "a law is a function of Python": any(law.in_python for law in laws),
@@ -50,7 +50,8 @@ def refusal(task: Task) -> str:
         "the end is the start": task.span[0] == task.span[1],
     }
     found = next((reason for reason, holds in reasons.items() if holds), "")
-    return found or ("" if stride(task) is not None else "points are saved between steps")
+    between = more["step"] is not None and stride(task) is None
+    return found or ("points are saved between steps" if between else "")
 
 
 def stride(task: Task) -> int | None:
@@ -83,6 +84,15 @@ class LaneRuns:
         """That of a member."""
         curve = {} if self.slopes is None or self.moves is None else {"slopes": self.slopes[i], "moves": self.moves[i]}
         return replace(self.common, t=self.t, y=self.y[i], **curve)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Steps of each member; 0 if it did not get to its end."""
+        return np.where(self.done, self.common.steps, 0)
+
+    def last(self, i: int) -> tuple[float, np.ndarray]:
+        """Time and point at the end of a member."""
+        return float(self.t[-1]), self.y[i, -1]
 
 
 class LaneWork:

@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles.display.progress import Progress
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import REAL, SET, TALLY
+from chasles.integrate.explicit_layout import REAL, TALLY
 from chasles.integrate.options import UNLIMITED
 from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
 from chasles.integrate.status import DONE

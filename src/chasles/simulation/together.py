@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from chasles.integrate.stepper import helping
+from chasles.simulation.adaptive_lanes import AdaptiveWork, OwnRuns
 from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.member_scales import Scales
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 from chasles.simulation.variants import MemberTables
@@ -51,7 +53,8 @@ def structure(task: Task) -> Hashable:
     mechanism, more = task.dynamics.mechanism, task.more
     save = more["save"] if isinstance(more["save"], str | int) else np.asarray(more["save"]).tobytes()
     tables = mechanism.tree.topology.tobytes(), mechanism.tables.acting.table.tobytes()
-    return (*tables, task.dynamics.space_of_free, repr(task.method), task.span, more["step"], save)
+    steps = [np.asarray(more.get(name), dtype=float).tobytes() for name in ("step", "rtol", "atol", "max_step")]
+    return (*tables, task.dynamics.space_of_free, repr(task.method), task.span, *steps, save)
 
 
 def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
@@ -64,15 +67,19 @@ def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
     still = np.zeros(lead.dynamics.nv)
     controls = np.array([still if task.u is None else task.u for task in tasks])[:, None]
     states = np.array([task.state for task in tasks])
+    work: LaneWork | AdaptiveWork
     try:
-        work = LaneWork(lead, tables, states, controls, np.array(lead.span))
+        if lead.more["step"] is not None:
+            work = LaneWork(lead, tables, states, controls, np.array(lead.span))
+        else:
+            work = AdaptiveWork(lead, tables, states, controls, np.array(lead.span), Scales.of_tasks(tasks))
     except ArithmeticError:  # the first cannot start
         return [None, *(_on_lanes(tasks[1:], threads) if len(tasks) > 1 else ())]
     runs = work.run(range(len(tasks)), threads, lambda done: None)
     return [run_of(task, runs, k) if runs is not None and runs.done[k] else None for k, task in enumerate(tasks)]
 
 
-def run_of(task: Task, runs: LaneRuns, k: int) -> Run:
+def run_of(task: Task, runs: LaneRuns | OwnRuns, k: int) -> Run:
     """The run of a member on lanes."""
     solution = runs.solution(k)
     return Run(task.dynamics, solution, task.constant(len(solution.t)), task=task)

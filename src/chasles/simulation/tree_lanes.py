@@ -33,17 +33,17 @@ def gather(source, lane, target):
 @native
 def act_by_lane(t, topology, numbers, table, values, q, v, tau, wrenches, states, scratch, result, sizes):
     """`relative.force.act` on lanes. `values` has what each lane needs for itself: see `own_size`; before it, as the
-    bits of a number, the address of `act`."""
+    bits of a number, the address of `act`, and what the time of each lane is later than t."""
     n = carray(sizes, (8,))
     links, forces = carray(topology, (n[0],)), carray(table, (n[2],))
     width = n[1] + n[3] + n[4] + 2 * n[5] + n[6] + n[7] + SCRATCH + 2
-    own = carray(values, (WIDTH + WIDTH * width,))
+    own = carray(values, (2 * WIDTH + WIDTH * width,))
     address = as_integer_array(own)[0]
     coordinates, velocities = carray(q, (WIDTH * n[4],)), carray(v, (WIDTH * n[5],))
     sums, on_links = carray(tau, (WIDTH * n[5],)), carray(wrenches, (WIDTH * n[6],))
     power = carray(result, (2 * WIDTH,))
     for lane in range(WIDTH):
-        at = WIDTH + lane * width
+        at = 2 * WIDTH + lane * width
         lane_numbers = own[at : at + n[1]]
         at += n[1]
         lane_values = own[at : at + n[3]]
@@ -58,7 +58,7 @@ def act_by_lane(t, topology, numbers, table, values, q, v, tau, wrenches, states
         gather(velocities, lane, lane_v)
         gather(sums, lane, lane_tau)
         invoke(
-            *(address, t, links, lane_numbers, forces, lane_values, lane_q, lane_v),
+            *(address, t + own[WIDTH + lane], links, lane_numbers, forces, lane_values, lane_q, lane_v),
             *(lane_tau, lane_wrenches, lane_states, room, lane_result, n),
         )
         for k in range(n[5]):
@@ -70,13 +70,17 @@ def act_by_lane(t, topology, numbers, table, values, q, v, tau, wrenches, states
 
 @native
 def tree_on_lanes(t, y, p, out, y_size, p_size, out_size):
-    """`tree_motion` on lanes; p as `LaneTables` packs it."""
+    """`tree_motion` on lanes; p as `LaneTables` packs it, behind the times of each lane (`integrate.own_time`)."""
     packed = carray(p, WIDTH * p_size)
-    integers = as_integer_array(packed)
-    topology = integers[PART.size : integers[PART.table]]
-    table = integers[integers[PART.table] : integers[PART.numbers]]
+    bits = as_integer_array(packed)
+    integers = bits[WIDTH:]
+    topology = integers[PART.size : integers[PART.table] - WIDTH]
+    table = bits[integers[PART.table] : integers[PART.numbers]]
     numbers = as_lanes(packed[integers[PART.numbers] : integers[PART.values]])
     own = packed[integers[PART.values] : integers[PART.control]]
+    if own.shape[0] > 0:
+        for lane in range(WIDTH):
+            own[WIDTH + lane] = packed[lane]
     control = as_lanes(packed[integers[PART.control] : integers[PART.work]])
     space = as_lanes(packed[integers[PART.work] :])
     tables = (topology, numbers, table, own, control)
@@ -105,22 +109,25 @@ def own_size(mechanism: Mechanism) -> int:
 class LaneTables:
     """The parameters of `tree_on_lanes` for mechanisms with the structure of one.
 
-    Integers first (head, topology, table of forces); then, from an aligned place on, the numbers as lanes, what the
-    forces need lane by lane, control and workspace as lanes. `free`: whether free joints have the velocities of their
-    positions.
+    What the time of each lane is later than the one that is told; integers (head, topology, table of forces); then,
+    from an aligned place on, the numbers as lanes, what the forces need lane by lane, control and workspace as lanes.
+    `free`: whether free joints have the velocities of their positions.
     """
 
     def __init__(self, mechanism: Mechanism, free: bool):
         acting = mechanism.tables.acting
         integers = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.tree.topology, acting.table])
         self.width = 0 if acting.empty else own_size(mechanism)
-        own = 0 if acting.empty else 1 + self.width  # in lanes; the first has the address
+        own = 0 if acting.empty else 2 + self.width  # in lanes; the first has the address, the second the times
         counts = [len(mechanism.tree.numbers), own, mechanism.nv, work_size(mechanism)]
-        start = -(-len(integers) // 8) * 8
+        start = -(-(WIDTH + len(integers)) // 8) * 8
         edges = start + WIDTH * np.cumsum([0, *counts])
         head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.tables.links, "free": free}
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
-        head |= {"table": PART.size + len(mechanism.tree.topology), "act": 0 if acting.empty else _act_address()}
+        head |= {
+            "table": WIDTH + PART.size + len(mechanism.tree.topology),
+            "act": 0 if acting.empty else _act_address(),
+        }
         for name, value in head.items():
             integers[getattr(PART, name)] = value
         integers[PART.sizes : PART.size] = array_sizes(mechanism)
@@ -128,18 +135,28 @@ class LaneTables:
 
     def packed(self, numbers: np.ndarray, values: np.ndarray, control: np.ndarray) -> np.ndarray:
         """A buffer with the tables of four mechanisms, (4, ...) each."""
-        first, own, last, _, end = self.edges
-        p = buffer(-(-end // WIDTH))
-        p[: len(self.integers)] = self.integers.view(float)
-        p[first:own].reshape(-1, WIDTH)[:] = numbers.T
-        self.put_control(p, control)
+        p = buffer(-(-self.edges[-1] // WIDTH))
+        p[:WIDTH] = 0.0
+        p[WIDTH : WIDTH + len(self.integers)] = self.integers.view(float)
         if self.width:
-            p[own : own + 1].view(np.int64)[:] = act_address()
-            rows = p[own + WIDTH : last].reshape(WIDTH, self.width)
-            rows[:, : numbers.shape[1]] = numbers
-            rows[:, numbers.shape[1] : numbers.shape[1] + values.shape[1]] = values
+            p[self.edges[1] : self.edges[1] + 1].view(np.int64)[:] = act_address()
+        for lane in range(WIDTH):
+            self.put(p, lane, numbers[lane], values[lane])
+        self.put_control(p, control)
         return p
+
+    def put(self, p: np.ndarray, lane: int, numbers: np.ndarray, values: np.ndarray) -> None:
+        """Put the numbers of another mechanism into a lane of such a buffer."""
+        first, own, last = self.edges[:3]
+        p[first:own].reshape(-1, WIDTH)[:, lane] = numbers
+        if self.width:
+            row = p[own + 2 * WIDTH : last].reshape(WIDTH, self.width)[lane]
+            row[: len(numbers)], row[len(numbers) : len(numbers) + len(values)] = numbers, values
 
     def put_control(self, p: np.ndarray, control: np.ndarray) -> None:
         """Put other inputs (4, nv) into such a buffer."""
         p[self.edges[2] : self.edges[3]].reshape(-1, WIDTH)[:] = control.T
+
+    def put_control_of(self, p: np.ndarray, lane: int, control: np.ndarray) -> None:
+        """Put other inputs (nv,) into a lane."""
+        p[self.edges[2] : self.edges[3]].reshape(-1, WIDTH)[:, lane] = control
