@@ -2,6 +2,7 @@
 import * as THREE from "three";
 import { Charts } from "./curves.js";
 import { followRun, readRuns } from "./live.js";
+import { Ghost, Scatter, chosenOf } from "./members.js";
 import { Panel } from "./panel.js";
 import { Stage, rendererOf } from "./stage.js";
 import { Transport } from "./transport.js";
@@ -44,11 +45,16 @@ async function start() {
   const loading = load();
   const renderer = rendererOf($("scene"));
   const data = await loading;
+  const chosen = data.study ? chosenOf(data) : 0;
+  const others = data.study ? data.runs.filter((_, k) => k !== chosen) : [];
+  if (data.study) data.runs = [data.runs[chosen]];
+  for (const { scene } of others) data.runs[0].scene.hull.push(...scene.hull); // all of them are to be seen
   const views = data.runs.map((run) => new View(run));
-  const page = (window.chasles = { data, views, query, dark: look.dark, trails: 0, selected: null, frames: 0, drawn: [], ready: false });
+  const ghosts = others.map((run) => new Ghost(run, views[0].world));
+  const page = (window.chasles = { data, views, ghosts, query, dark: look.dark, trails: 0, selected: null, frames: 0, drawn: [], ready: false });
   page.span = () => [
     Math.min(...views.map(({ run }) => run.span[0])),
-    Math.max(...views.map(({ run }) => run.span[1])),
+    Math.max(...[...views, ...ghosts].map(({ run }) => run.span[1])),
   ];
   let asked = true; // not before all is there
   page.redraw = () => {
@@ -62,6 +68,7 @@ async function start() {
     const [first] = view.run.motion.blocks;
     if (first) await view.motion.add(first);
   }
+  for (const ghost of ghosts) await ghost.build();
   const at = Number.parseFloat(query.get("t") ?? "");
   page.transport = new Transport(page);
   page.transport.set(Number.isFinite(at) ? at : page.span()[0]);
@@ -72,6 +79,7 @@ async function start() {
     for (const view of views) {
       view.seek(Math.min(Math.max(time, view.run.span[0]), view.run.span[1]));
     }
+    for (const ghost of ghosts) ghost.seek(time);
   };
   for (const view of views) view.dress(page.dark);
   page.seek(page.transport.time);
@@ -83,6 +91,7 @@ async function start() {
 
   page.charts = new Charts(page);
   page.panel = new Panel(page);
+  if (data.study) new Scatter(data.study, chosen);
   await page.charts.load();
   page.paint = (dark) => {
     page.dark = dark;

@@ -26,6 +26,9 @@ def view(
     port: Annotated[int, Parameter(help="Port of 127.0.0.1; 0 takes a free one.")] = 0,
     browser: Annotated[bool, Parameter(help="Open the page in the browser.")] = True,
     wait: Annotated[bool, Parameter(negative=(), help="Wait for result files that a run has not made yet.")] = False,
+    members: Annotated[
+        str | None, Parameter(help="Members of a study that are shown together, such as 0,5,9; by default eight.")
+    ] = None,
     law: Laws = None,
 ) -> None:
     """Show a run in 3D, or several side by side, with energies, drift and certificate.
@@ -38,9 +41,12 @@ def view(
         chasles view se3.h5 so3xr3.h5
         chasles view top.h5 -o top.html
         chasles run chain -o chain.h5 & chasles view chain.h5 --wait
+        chasles view study.h5 --members 0,5,9
     """
     from chasles.cli.model import labeled
 
+    if show_study(runs, members, output, law):
+        return
     named = labeled(runs)
     if wait:
         for name in runs:
@@ -68,6 +74,34 @@ def view(
         server.server_close()
     if server.failure:
         raise server.failure
+
+
+def show_study(runs: list[str], members: str | None, output: Path | None, laws: list[Path] | None) -> bool:
+    """Show members of a study, if the file is one: the others are ghosts around the first."""
+    from chasles.cli.model import is_result, laws_in
+
+    path = Path(runs[0])
+    if path.suffix != ".h5" or not path.is_file() or is_result(path):
+        if members is not None:
+            raise ValueError(f"view: --members is for a study; {runs[0]} is none")
+        return False
+    from chasles.ensembles.study_file import is_study, open_study
+
+    if not is_study(path):
+        return False
+    if len(runs) > 1:
+        raise ValueError(f"view: {path.name} is a study; show it by itself")
+    try:
+        chosen = None if members is None else [int(one) for one in members.split(",")]
+    except ValueError:
+        raise ValueError(f"view: --members {members}; expected numbers such as 0,5,9") from None
+    page = open_study(path, None, laws_in(laws)).page(chosen)
+    if output is None:
+        page.open()
+    else:
+        page.save(output)
+        print(f"wrote {output}, {output.stat().st_size / 1e6:.1f} MB")
+    return True
 
 
 def leave() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from chasles.simulation.run import Run
+    from chasles.view.page import Page
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_ROWS = 20  # numbers of a quantity whose statistics are shown
@@ -201,6 +202,13 @@ class Ensemble:
         from chasles.ensembles.report import report
 
         return report(self, file)
+
+    def page(self, members: Iterable[int] | None = None, *, over: str | None = None, of: str | None = None) -> Page:
+        """The 3D page of chosen members, computed again: one is drawn, the others around it as ghosts. In a plot of the
+        quantity `of` over the parameter `over`, a click on one of them opens it."""
+        from chasles.ensembles.page import page
+
+        return page(self, members, over, of)
 
     @staticmethod
     def open(file: str | Path, *, model: Any = None, laws: Mapping[str, Any] | None = None) -> Ensemble:

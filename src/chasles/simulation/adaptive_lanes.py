@@ -95,7 +95,7 @@ class AdaptiveWork:
 
     def _lead(self) -> ExplicitStepper:
         task = self.task
-        more = {name: task.more.get(name) for name in ("rtol", "atol", "save", "max_step")}
+        more: dict[str, Any] = {name: task.more.get(name) for name in ("rtol", "atol", "save", "max_step")}
         span = self.edges[0], self.edges[1]
         stepper: ExplicitStepper = motion_stepper(task.dynamics, task.method, span, task.state, **more)
         return stepper
@@ -187,7 +187,7 @@ class _Lanes:
         lead, pieces, task = self.lead, self.pieces[lane], self.work.task
         rows = np.concatenate([*([] if lead.times.size else [self.firsts[lane]]), *(one.rows for one in pieces)])
         n, d = lead.space.size, lead.space.dimension
-        accepted, rejected, evaluations = sum(one.counts[COUNTED] for one in pieces).tolist()
+        accepted, rejected, evaluations = np.sum([one.counts[COUNTED] for one in pieces], axis=0).tolist()
         exponentials, brackets = lead.work_per_step()
         why = JUMPS if len(pieces) > 1 else lead.no_curve()
         curve: dict[str, Any] = {"slopes": None, "moves": None, "no_curve": why}

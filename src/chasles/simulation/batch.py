@@ -114,14 +114,14 @@ class Batch:
     def t(self) -> np.ndarray:
         """The saved times [s], which all members have that came to the end."""
         lanes, runs = self._found.on_lanes, list(self._found.runs.values())
-        times = [run.t for run in runs if run.success]
+        times: list[np.ndarray | None] = [run.t for run in runs if run.success]
         if lanes is not None and lanes.done.any():
             times = [lanes.t, *times]
         times = times or [run.t for run in runs]
         if not times:
             raise ValueError("batch.t: no member has a point; batch.messages say why")
         first = times[0]
-        if first is None or any(not np.array_equal(first, some) for some in times):
+        if first is None or any(some is None or not np.array_equal(first, some) for some in times):
             raise ValueError(
                 "batch.t: each member has its own times; batch[i].t has those of one, batch.ends the last points, and "
                 "with every=... or save=times all have the same"

@@ -18,7 +18,8 @@ from chasles.view.page_html import page_data, page_text
 class Page:
     """The page of runs. `html` is its text, `save` writes it; in a notebook it appears inline."""
 
-    def __init__(self, *runs: Any, labels: tuple[str, ...] = ()):
+    def __init__(self, *runs: Any, labels: tuple[str, ...] = (), study: dict[str, Any] | None = None):
+        """study: that whose members the runs are, for its plot; then one of them is shown, and the others as ghosts."""
         if not runs:
             raise ValueError("show: no run is given; expected one, or two to compare")
         for run in runs:
@@ -28,6 +29,8 @@ class Page:
             raise ValueError(f"show: {len(labels)} labels for {len(runs)} runs")
         named = labels or ("",) * len(runs)
         self.data = page_data([run_data(run, label) for run, label in zip(runs, named, strict=True)])
+        if study is not None:
+            self.data["study"] = study
 
     @property
     def html(self) -> str:
