@@ -14,10 +14,10 @@ import numpy as np
 
 from chasles.integrate import blocks
 from chasles.integrate.explicit_layout import LARGEST_ANGLE, SET
-from chasles.integrate.own_time import told_time
 from chasles.integrate.table import CAYLEY, CAYLEY2, EXP, SECOND_KIND, SERIES
 from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import like, load, maximum, select, store
+from chasles.kernel.own_time import told_time
 from chasles.kernel.policy import kernel
 
 

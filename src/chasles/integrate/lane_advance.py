@@ -16,13 +16,13 @@ from chasles.integrate.engine import choose_step, commit
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import MUNTHE_KAAS, REAL, SET, STATE, TALLY, scratch
 from chasles.integrate.explicit_step import copy
-from chasles.integrate.own_time import told_time
 from chasles.integrate.scalar import ON_LANES
 from chasles.integrate.status import DONE, FULL, NOT_FINITE, REJECTED, RUNNING, UNDERFLOW
 from chasles.integrate.step_address import step_address, take_step
 from chasles.integrate.step_control import finite, judge
 from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import WIDTH, buffer, lanes_of, load
+from chasles.kernel.own_time import told_time
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 

@@ -70,7 +70,7 @@ def act_by_lane(t, topology, numbers, table, values, q, v, tau, wrenches, states
 
 @native
 def tree_on_lanes(t, y, p, out, y_size, p_size, out_size):
-    """`tree_motion` on lanes; p as `LaneTables` packs it, behind the times of each lane (`integrate.own_time`)."""
+    """`tree_motion` on lanes; p as `LaneTables` packs it, behind the times of each lane (`kernel.own_time`)."""
     packed = carray(p, WIDTH * p_size)
     bits = as_integer_array(packed)
     integers = bits[WIDTH:]
