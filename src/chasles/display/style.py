@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chasles.display.formulas import written
 from chasles.display.html import visible
 from chasles.registry import service
 
@@ -116,23 +117,28 @@ def picture(width: float, height: float) -> Figure:
 
 @functools.cache
 def _numbers() -> Any:
-    from matplotlib.ticker import ScalarFormatter
+    from matplotlib.ticker import LogFormatterSciNotation, ScalarFormatter
 
     class Numbers(ScalarFormatter):
         """Numbers along an axis as text; matplotlib writes them as mathematics if powers of ten are."""
 
         def __call__(self, x: float, pos: Any = None) -> str:
-            number: str = super().__call__(x, pos)
-            return number.removeprefix(r"$\mathdefault{").removesuffix("}$")
+            return written(super().__call__(x, pos))
 
-    return Numbers
+    class Powers(LogFormatterSciNotation):
+        """Powers of ten along an axis as text."""
+
+        def __call__(self, x: float, pos: Any = None) -> str:
+            return written(super().__call__(x, pos))
+
+    return {"linear": Numbers, "log": Powers}
 
 
 def number_axes(axes: Any) -> None:
     """Numbers of axes in the same letters as before, as text: to read them as mathematics takes longer than to draw."""
     for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
-        if scale == "linear":
-            axis.set_major_formatter(_numbers()())
+        if scale in _numbers():
+            axis.set_major_formatter(_numbers()[scale]())
 
 
 def align(figure: Any, axes: Iterable[Any]) -> None:

@@ -46,6 +46,7 @@ class Sources:
         self.package = package
         self._read: dict[str, tuple[bytes, frozenset[str]]] = {}
         self._files: dict[str, Path | None] = {}
+        self._folders: dict[str, frozenset[str]] = {}
         self.edited: set[str] = set()  # since this process began: it may run what stood there before
 
     def modules(self) -> Iterator[str]:
@@ -54,11 +55,29 @@ class Sources:
             yield ".".join(path.relative_to(self.package).with_suffix("").parts).removesuffix("__init__").rstrip(".")
 
     def file(self, module: str) -> Path | None:
+        """The path of a module. It is asked for a thousand names at every start, so each folder is listed once."""
         if module not in self._files:
-            place = self.package.joinpath(*module.split(".")) if module else self.package
-            found = (place / "__init__.py", place.with_suffix(".py"))
-            self._files[module] = next((path for path in found if path.is_file()), None)
+            folder, _, name = module.rpartition(".")
+            if "__init__.py" in self._names(module):
+                self._files[module] = self._place(module) / "__init__.py"
+            else:
+                self._files[module] = (
+                    self._place(folder) / f"{name}.py" if f"{name}.py" in self._names(folder) else None
+                )
         return self._files[module]
+
+    def _place(self, module: str) -> Path:
+        return self.package.joinpath(*module.split(".")) if module else self.package
+
+    def _names(self, module: str) -> frozenset[str]:
+        """The files in a folder; none if there is no such folder."""
+        if module not in self._folders:
+            try:
+                with os.scandir(self._place(module)) as found:
+                    self._folders[module] = frozenset(entry.name for entry in found)
+            except OSError:
+                self._folders[module] = frozenset()
+        return self._folders[module]
 
     def closure(self, module: str) -> list[str]:
         """The module, what it imports, what that imports, and so on."""
@@ -75,10 +94,13 @@ class Sources:
 
     def _contents(self, module: str) -> tuple[bytes, frozenset[str]]:
         if module not in self._read:
-            path = self.file(module)
-            text = path.read_bytes() if path else b""
-            if path and BEGAN < path.stat().st_mtime <= time.time():
-                self.edited.add(module)
+            text = b""
+            if path := self.file(module):
+                with path.open("rb") as file:
+                    text = file.read()
+                    changed = os.fstat(file.fileno()).st_mtime
+                if BEGAN < changed <= time.time():
+                    self.edited.add(module)
             self._read[module] = hashlib.sha256(text).digest(), frozenset(self._imports(text.decode()))
         return self._read[module]
 

@@ -64,8 +64,7 @@ class CodeStore:
             return
         if place is None:
             return
-        (name, kind, (code, bitcode)), *rest = compiled._reduce()
-        data = dumps(((name, kind, (code, declared(bitcode))), *rest))
+        data = dumps(slim(*compiled._reduce()))
         name = self._name(signature, cache.key(self._module), compiled.codegen.magic_tuple())
         try:
             write(place / name, sealed(name, data))
@@ -131,10 +130,24 @@ def write(path: Path, contents: bytes) -> None:
         raise
 
 
-def declared(bitcode: bytes) -> bytes:
-    """A module that only says which names the code defines, which is what Numba reads when it loads machine code."""
+def slim(library: Any, described: Any, *rest: Any) -> tuple[Any, ...]:
+    """What Numba would keep of a compiled function, without what only serves functions that are linked with it, and
+    without environments of inlined kernels: those without constants are asked for nothing."""
+    name, kind, (code, bitcode) = library
+    *others, environments = rest
+    called = described.llvm_func_name, described.llvm_cpython_wrapper_name, described.llvm_cfunc_wrapper_name
+    known = {*called, described.env_name, *(one.env_name for one in environments if one.consts)}
+    kept = tuple(one for one in environments if one.consts)
+    return (name, kind, (code, declared(bitcode, known))), described, *others, kept
+
+
+def declared(bitcode: bytes, known: set[str]) -> bytes:
+    """A module that only says which of these names the code defines, which is what Numba reads when it loads machine
+    code; all names, most of them of inlined kernels, take it longer than the code itself."""
     module = llvm.parse_bitcode(bitcode)
     lines = [f'target triple = "{module.triple}"']
-    lines += [f'define void @"{f.name}"() {{ unreachable }}' for f in module.functions if not f.is_declaration]
-    lines += [f'@"{g.name}" = internal global i8 0' for g in module.global_variables if not g.is_declaration]
+    found = [f.name for f in module.functions if not f.is_declaration]
+    lines += [f'define void @"{name}"() {{ unreachable }}' for name in found if name in known]
+    found = [g.name for g in module.global_variables if not g.is_declaration]
+    lines += [f'@"{name}" = internal global i8 0' for name in found if name in known]
     return llvm.parse_assembly("\n".join(lines)).as_bitcode()

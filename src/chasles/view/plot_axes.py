@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display import style
+from chasles.display.formulas import written
 from chasles.view.plot_panel import AS_COUNTS, AS_LINES, AS_SIZES, AS_STAIRS, Panel
 
 SMALLEST = 1e-18  # drawn on a logarithmic axis if all is 0
@@ -42,7 +43,7 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     if len(found) > 1 and not by_run:
         for r, label in enumerate(labels):
             handles[label] = axes.plot([], [], color=style.INK, linestyle=style.LINES[r % 4])[0]
-    axes.set(xlabel=panel.across, ylabel=panel.compared if compared else panel.label)
+    axes.set(xlabel=written(panel.across), ylabel=written(panel.compared if compared else panel.label))
     if ends and min(ends) < max(ends):
         axes.set_xlim(min(ends), max(ends))
     if drawn not in (AS_LINES, AS_COUNTS):
@@ -97,7 +98,7 @@ def curve(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str
             color = _color(r)
             handles[labels[r]] = axes.plot(*values.T, color=color, linewidth=1.0)[0]
             axes.plot(*values[:1].T, "o", color=color, markersize=4.5)
-    axes.set(xlabel=panel.across, ylabel=panel.label)
+    axes.set(xlabel=written(panel.across), ylabel=written(panel.label))
     name_lines(axes, handles, alone=len(found) == 1)
 
 
@@ -123,7 +124,7 @@ def path(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]
             count = 3 if extent < 0.5 * extents.max() else 6
             getattr(axes, f"{a}axis").set_major_locator(MaxNLocator(count, prune="both"))
     for a in "xyz":
-        getattr(axes, f"set_{a}label")(f"${a}$ [m]")
+        getattr(axes, f"set_{a}label")(written(f"${a}$ [m]"))
         axis = getattr(axes, f"{a}axis")
         axis.set_pane_color((0.97, 0.975, 0.98, 1.0))
         axis.line.set_color("#b9bec6")
@@ -143,7 +144,7 @@ def bars(axes: Any, panel: Panel, values: Sequence[np.ndarray], labels: Sequence
     axes.set_yticks(range(len(panel.series)), panel.series)
     axes.invert_yaxis()
     axes.set_xlim(-12.2, max(1.0, axes.get_xlim()[1]))
-    axes.xaxis.set_major_formatter(lambda x, _: f"$10^{{{x:g}}}$")
+    axes.xaxis.set_major_formatter(lambda x, _: written(f"$10^{{{x:g}}}$"))
     axes.set_xlabel(panel.label)
     axes.grid(False, axis="y")
     if len(values) > 1:
@@ -165,11 +166,15 @@ def name_lines(axes: Any, handles: dict[str, Any], alone: bool) -> None:
     else:
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     looks = {"handlelength": 1.6, "handletextpad": 0.5, "columnspacing": 1.3, "borderaxespad": 0.3}
-    axes.legend(shown.values(), shown.keys(), title=title, **looks, **place)
+    axes.legend(shown.values(), map(written, shown), title=title, **looks, **place)
 
 
 def _decades(axes: Any) -> None:
-    """At least two decades, so that rounding errors do not look large and numbers have places."""
+    """At least two decades, so that rounding errors do not look large and numbers have places. They have no marks
+    between them, which take as long to make as all the rest of the axes."""
+    from matplotlib.ticker import NullLocator
+
+    axes.yaxis.set_minor_locator(NullLocator())
     low, high = axes.get_ylim()
     if high / low < 100:
         middle = np.sqrt(low * high)

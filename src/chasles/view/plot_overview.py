@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.display import style
+from chasles.display.formulas import written
 from chasles.view.method_text import described
 from chasles.view.plot import add_axes, draw, same_panels
 from chasles.view.plot_axes import name_lines
@@ -36,10 +37,11 @@ def overview(labeled: Mapping[str, Any], size: tuple[float, float] | None = None
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.15))
         drawn = figure.add_subplot(grid[:, 0])
         drawn.set_axis_off()
+        drawn.set(xticks=(), yticks=())  # they would be measured all the same
         drawn.set_anchor("NW")
         if len(first):
-            drawn.set_title(f"$t = {(first.t[0] + first.t[-1]) / 2:.4g}$ s", loc="left")
-            drawn.imshow(_still(first), interpolation="lanczos")
+            drawn.set_title(written(f"$t = {(first.t[0] + first.t[-1]) / 2:.4g}$ s"), loc="left")
+            drawn.imshow(_still(first), interpolation="hanning")
         axes = [add_axes(figure, grid[k, 1], panel) for k, panel in enumerate(wanted)]
         draw(axes, wanted, labeled, others)
         if len(runs) > 1 and (legend := axes[0].get_legend()):  # the heading tells the lines of the runs

@@ -28,8 +28,8 @@ NAMED_EVENT = 40  # characters of an event in a legend
 LISTED = 24  # names in an error message
 ENERGIES = {
     "kinetic": "kinetic $T$",
-    "gravity": "gravity $V_g$",
-    "springs": "springs $V_s$",
+    "gravity": "gravity $V_1$",
+    "springs": "springs $V_2$",
     "work": "work $W$",
     "balance": "balance $E = T + V - W$",
 }
