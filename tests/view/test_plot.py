@@ -17,6 +17,7 @@ from PIL import Image
 import chasles as ch
 from chasles.cli.plot import plot as command
 from chasles.display import style
+from chasles.display.formulas import written
 from chasles.display.style import plain
 from chasles.io.result import layout
 from chasles.view import reduce
@@ -47,8 +48,10 @@ def test_energies_are_those_of_the_run(runs):
     for (t, drawn), values in zip(lines(axes), expected, strict=True):  # no springs, so no line of them
         np.testing.assert_array_equal(t, run.t)
         np.testing.assert_array_equal(drawn, values)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time $t$ [s]", "energy [J]")
-    assert legend(axes) == ["kinetic $T$", "gravity $V_g$", "work $W$", "balance $E = T + V - W$"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (written("time $t$ [s]"), "energy [J]")
+    assert legend(axes) == [
+        written(name) for name in ("kinetic $T$", "gravity $V_1$", "work $W$", "balance $E = T + V - W$")
+    ]
 
 
 def test_each_quantity_is_that_of_the_run(runs):
@@ -64,7 +67,7 @@ def test_each_quantity_is_that_of_the_run(runs):
         np.testing.assert_array_equal(largest[-1], violations[:, k].max())
     np.testing.assert_array_equal(lines(phase)[0], np.stack([run.joint("elbow").angle, run.joint("elbow").v[:, 0]]))
     np.testing.assert_array_equal(np.array(path.lines[0].get_data_3d()).T, run["hand"].position)
-    assert phase.get_xlabel() == "angle $q$ [rad]"
+    assert phase.get_xlabel() == written("angle $q$ [rad]")
     assert phase.get_ylabel() == r"angular velocity $\dot q$ [rad/s]"
 
 
@@ -95,7 +98,7 @@ def test_units_of_joints_with_several_coordinates():
     run = ch.simulate(ch.System(bodies, joints), (0.0, 0.05), v=np.linspace(0.1, 1, 11), progress=False)
     figure = run.plot("joints.slide", "joints.table.velocity", "joints.loose")
     labels = [axes.get_ylabel() for axes in figure.axes]
-    assert labels[:2] == ["angle $q$ [rad]", "displacement $q$ [m]"]
+    assert labels[:2] == [written("angle $q$ [rad]"), written("displacement $q$ [m]")]
     assert labels[2:4] == ["velocity [m/s]", r"angular velocity $\dot q$ [rad/s]"]
     assert labels[4:] == ["quaternion [1]", "displacement [m]"]
     np.testing.assert_array_equal(lines(figure.axes[4])[2][1], run.joint("loose").q[:, 2])
@@ -205,7 +208,7 @@ def test_several_runs_share_axes(runs):
     other = CASES["absolute"](0.5)
     figure = ch.plot({"one": runs["absolute"], "two $x$": other}, "energy.drift", "energy", "certificate")
     balance, energy, _ = figure.axes
-    assert balance.get_ylabel() == "$|E(t) - E(0)|$ [J]"
+    assert balance.get_ylabel() == written("$|E(t) - E(0)|$ [J]")
     assert legend(balance) == ["one", r"two \$x\$"]
     assert [line.get_linestyle() for line in energy.lines[:6]] == ["-"] * 3 + ["--"] * 3
     figure.savefig(os.devnull, format="png")
@@ -236,7 +239,7 @@ def test_overview(runs):
     for case, last in (("absolute", "violation of the joints"), ("adaptive", "steps")):
         figure = runs[case].plot()
         titles = [axes.get_title("left") for axes in figure.axes]
-        assert titles == ["$t = 0.25$ s", "energy", "drift of the energy balance", last]
+        assert titles == [written("$t = 0.25$ s"), "energy", "drift of the energy balance", last]
         assert figure.get_suptitle().startswith("arm: dopri5")
         assert figure.axes[0].images[0].get_array().shape == (750, 780, 3)
 
@@ -264,7 +267,7 @@ def test_an_energy_that_is_zero_throughout_is_not_drawn_and_none_is_hidden():
     run = ch.simulate(system, (0.0, 0.02), v=[1, 2, 3, 0, 0, 0], progress=False)
     (axes,) = run.plot("energy").axes
     kinetic, balance = axes.lines
-    assert legend(axes) == ["kinetic $T$", "balance $E = T + V - W$"]
+    assert legend(axes) == [written("kinetic $T$"), written("balance $E = T + V - W$")]
     assert kinetic.get_zorder() > balance.get_zorder()
     assert kinetic.get_linewidth() < balance.get_linewidth()
     assert axes.get_ylim()[0] <= 0
@@ -435,3 +438,42 @@ def test_designs_in_one_plot(tmp_path):
     assert [run.system.body("counterweight").mass for run in runs.values()] == [30.0, 36.0]
     with pytest.raises(ValueError, match=r"--vary parameters\.arm=1: expected one model, and a path with values"):
         command("gate", vary="parameters.arm=1", output=tmp_path / "x.png")
+
+
+def test_formulas_in_letters_of_unicode_look_as_before():
+    assert written("time $t$ [s]") == "time \N{MATHEMATICAL ITALIC SMALL T} [s]"
+    assert written("$E = T - W$").translate({0x1D438: "E", 0x1D447: "T", 0x1D44A: "W"}) == "E = T − W"
+    assert written(r"$\mathdefault{10^{-14}}$") == "10⁻¹⁴"
+    assert written(r"$\times\mathdefault{10^{−12}}\mathdefault{}$") == "×10⁻¹²"
+    assert written("$V_1$") == "\N{MATHEMATICAL ITALIC CAPITAL V}₁"
+    for unknown in (r"$\dot q$", "$q_w$", r"two \$x\$", "plain", r"$\frac{1}{2}$", "$x$ and $q_w$"):
+        assert written(unknown) == unknown
+
+
+def test_the_usual_figure_needs_no_reader_of_mathematics(runs):
+    with mock.patch("matplotlib.mathtext.MathTextParser.parse", side_effect=AssertionError):
+        runs["absolute"].plot().savefig(os.devnull, format="png")
+
+
+@pytest.mark.parametrize("size", [None, (9.0, 8.0), (20.0, 9.0)])
+def test_texts_of_a_grid_do_not_overlap_and_stay_inside(runs, size):
+    """Against what matplotlib draws, after the layout was made from one measurement."""
+    figure = runs["absolute"].plot("energy", "drift", "joints", "certificate", "steps", size=size)
+    figure.savefig(io.BytesIO(), format="png")
+    renderer = figure.canvas.get_renderer()
+    boxes = [one.get_tightbbox(renderer) for one in figure.axes]
+    whole = figure.bbox
+    for k, box in enumerate(boxes):
+        assert min(box.x0, box.y0) >= -1
+        assert box.x1 <= whole.x1 + 12
+        assert box.y1 <= whole.y1 + 1
+        for other in boxes[:k]:
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            down = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert across < 12 or down < 2  # a number at the end of an axis may reach beyond it
+
+
+def test_a_figure_too_small_for_its_texts_is_drawn_all_the_same(runs):
+    figure = runs["absolute"].plot("energy", "drift", "joints", "certificate", "steps", size=(1.5, 1.5))
+    figure.savefig(io.BytesIO(), format="png")
+    assert all(one.get_position().width > 0 for one in figure.axes)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute import assembly, entry
 from chasles.absolute.build import make_tiles, pack
-from chasles.absolute.derivatives import BodyDerivatives
 from chasles.absolute.forces import forces_on_states, joints_of_states
 from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
@@ -33,6 +32,9 @@ from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.mimic import as_couplings
 from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
+
+if TYPE_CHECKING:  # loaded when they are asked for
+    from chasles.absolute.derivatives import BodyDerivatives
 
 Given = ArrayLike | None
 # between heavy bodies the acceleration of a light one is the difference of two large ones: beyond this ratio of masses
@@ -221,6 +223,8 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
     @cached_property
     def derivatives(self) -> BodyDerivatives:
         """Derivatives of forward and inverse dynamics with respect to the state."""
+        from chasles.absolute.derivatives import BodyDerivatives
+
         return BodyDerivatives(self)
 
     def _solved(

@@ -9,11 +9,11 @@ import re
 
 FORMULA = re.compile(r"(?<!\\)\$(.*?)(?<!\\)\$")
 PART = re.compile(r"([_^])(?:\{([^{}]*)\}|(\w))|(\\[a-zA-Z]+) ?|(.)")
-UPRIGHT = r"\mathdefault{"  # as matplotlib writes numbers
+UPRIGHT = re.compile(r"\\mathdefault\{((?:[^{}]|\{[^{}]*\})*)\}")  # as matplotlib writes numbers
 NAMED = {r"\omega": "\N{MATHEMATICAL ITALIC SMALL OMEGA}", r"\times": "×"}
 PLAIN = {**{sign: sign for sign in "0123456789 =+()|.,−"}, "-": "−"}
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-LOWERED = str.maketrans("0123456789x", "₀₁₂₃₄₅₆₇₈₉ₓ")
+RAISED = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")  # of letters Unicode has only some
 
 
 def written(text: str) -> str:
@@ -25,9 +25,7 @@ def written(text: str) -> str:
 
 
 def _letters(formula: str) -> str:
-    if formula.startswith(UPRIGHT):
-        formula = formula.removeprefix(UPRIGHT).removesuffix("}")
-    return "".join(_part(*found.groups()) for found in PART.finditer(formula))
+    return "".join(_part(*found.groups()) for found in PART.finditer(UPRIGHT.sub(r"\1", formula)))
 
 
 def _part(place: str | None, group: str | None, single: str | None, name: str | None, sign: str | None) -> str:

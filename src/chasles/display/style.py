@@ -109,9 +109,13 @@ def _look() -> Any:
     return Picture
 
 
-def picture(width: float, height: float) -> Figure:
-    """An empty figure [inches] in this look; nothing of matplotlib's global state is touched."""
-    figure: Figure = _look()(figsize=(width, height), dpi=DPI, layout="constrained")
+def picture(width: float, height: float, *, one_grid: bool = False) -> Figure:
+    """An empty figure [inches] in this look; nothing of matplotlib's global state is touched. one_grid: all its axes
+    will be in one grid."""
+    look = _look()
+    from chasles.display.layout import OneGrid
+
+    figure: Figure = look(figsize=(width, height), dpi=DPI, layout=OneGrid() if one_grid else "constrained")
     return figure
 
 
@@ -124,6 +128,9 @@ def _numbers() -> Any:
 
         def __call__(self, x: float, pos: Any = None) -> str:
             return written(super().__call__(x, pos))
+
+        def get_offset(self) -> str:
+            return written(super().get_offset())
 
     class Powers(LogFormatterSciNotation):
         """Powers of ten along an axis as text."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,23 @@ from numpy.typing import ArrayLike
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.integrate.event import Event
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.generic import GenericStepper
-from chasles.integrate.implicit import ImplicitStepper
-from chasles.integrate.magnus import LinearStepper
 from chasles.integrate.method import RKMK
 from chasles.integrate.options import Options
 from chasles.integrate.problem import LieODE as LieODE
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import Sink, Stepper
-from chasles.integrate.symplectic import SymplecticStepper
 from chasles.kernel.undisturbed import Undisturbed
 
-STEPPERS: tuple[type[Stepper], ...] = (
-    ExplicitStepper,
-    GenericStepper,
-    ImplicitStepper,
-    SymplecticStepper,
-    LinearStepper,
-)
+
+def _steppers() -> Iterator[type[Stepper]]:
+    """All steppers. Explicit methods come first, and serve most; the others are loaded if these do not fit."""
+    yield ExplicitStepper
+    from chasles.integrate.generic import GenericStepper
+    from chasles.integrate.implicit import ImplicitStepper
+    from chasles.integrate.magnus import LinearStepper
+    from chasles.integrate.symplectic import SymplecticStepper
+
+    yield from (GenericStepper, ImplicitStepper, SymplecticStepper, LinearStepper)
 
 
 def solve(
@@ -79,9 +79,9 @@ def solve(
 
 
 def start(problem: Any, method: Any, span: tuple[float, float], y0: ArrayLike, options: Options) -> Any:
-    """A stepper that fits the problem and the method: one of the problem's own (`steppers`), or of `STEPPERS`."""
+    """A stepper that fits the problem and the method: one of the problem's own (`steppers`), or of all."""
     _check_coordinates(problem, method)
-    for stepper in (*getattr(problem, "steppers", ()), *STEPPERS):
+    for stepper in chain(getattr(problem, "steppers", ()), _steppers()):
         if stepper.fits(problem, method):
             make: Any = stepper  # each class takes the same arguments
             return make(problem, method, span, y0, options)
@@ -109,11 +109,12 @@ def _check_coordinates(problem: Any, method: Any) -> None:
 
 def _mismatch(problem: Any, method: Any) -> str:
     """What would fit the problem, and the method."""
-    methods = [m.__name__ for stepper in STEPPERS if isinstance(problem, stepper.problems) for m in stepper.methods]
-    problems = [p.__name__ for stepper in STEPPERS if isinstance(method, stepper.methods) for p in stepper.problems]
+    steppers = list(_steppers())
+    methods = [m.__name__ for stepper in steppers if isinstance(problem, stepper.problems) for m in stepper.methods]
+    problems = [p.__name__ for stepper in steppers if isinstance(method, stepper.methods) for p in stepper.problems]
     name = type(problem).__name__
     if not methods:
-        known = sorted({p.__name__ for stepper in STEPPERS for p in stepper.problems})
+        known = sorted({p.__name__ for stepper in steppers for p in stepper.problems})
         return f"{name} is not a problem; expected one of {', '.join(known)}"
     fitting = f"a {name} is solved by {_listed(methods)}"
     if isinstance(method, CONSTRAINED_METHODS):

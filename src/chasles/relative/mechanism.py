@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,15 +27,17 @@ from chasles.relative import (
     mass,
     reaction,
 )
-from chasles.relative.derivative.derivatives import Derivatives
 from chasles.relative.groups import Centroidal, MomentumForm, Terms, TwistForm
-from chasles.relative.higher.methods import Rates
 from chasles.relative.limits import JointLimits, joint_limits
-from chasles.relative.parameter.analysis import Parameters
 from chasles.relative.raw import Raw
-from chasles.relative.reach import Reach, aim, reach
 from chasles.relative.tree_tables import NO_NUMBERS, tables_of
 from chasles.screw.representation import check_representation
+
+if TYPE_CHECKING:  # each is loaded when it is asked for: together they are a tenth of the package
+    from chasles.relative.derivative.derivatives import Derivatives
+    from chasles.relative.higher.methods import Rates
+    from chasles.relative.parameter.analysis import Parameters
+    from chasles.relative.reach import Reach
 
 
 class AppliedForces(NamedTuple):
@@ -92,16 +94,22 @@ class Mechanism:
     @cached_property
     def derivatives(self) -> Derivatives:
         """Derivatives with respect to q, v and accelerations or forces."""
+        from chasles.relative.derivative.derivatives import Derivatives
+
         return Derivatives(self)
 
     @property
     def rates(self) -> Rates:
         """Time derivatives of twists, Jacobians, forces and accelerations, of any order."""
+        from chasles.relative.higher.methods import Rates
+
         return Rates(self)
 
     @property
     def parameters(self) -> Parameters:
         """Inertial and geometric parameters: regressors, derivatives, what data can identify."""
+        from chasles.relative.parameter.analysis import Parameters
+
         return Parameters(self)
 
     @property
@@ -221,6 +229,8 @@ class Mechanism:
         ground to the frame. Angles are those within half a turn of q0, where the limits let them. The result is true if
         it was reached.
         """
+        from chasles.relative.reach import aim, reach
+
         return reach(self, aim(self, frame, target, q0, weights, tolerance, iterations, restarts, seed))
 
     # ------------------------------------------------------------ dynamics

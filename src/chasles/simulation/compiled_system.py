@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import MASS, MECHANISM
 from chasles.cached import cached_property
-from chasles.constrained.run import structures_of
 from chasles.model.system import System
 from chasles.once import once
 from chasles.relative.loop.closed import ClosedMechanism, compiled
@@ -53,6 +52,8 @@ def take_over(system: System, other: System) -> None:
 def _with_masses(mechanism: AbsoluteMechanism, system: System) -> AbsoluteMechanism:
     """A mechanism with the masses of another system. What was computed from it later is left behind, but for what
     follows from joints and forces alone."""
+    from chasles.constrained.run import structures_of  # with all methods for constrained systems
+
     structures_of(mechanism)  # there are none yet before the first run
     found = object.__new__(type(mechanism))
     later = {name for name, value in vars(type(mechanism)).items() if isinstance(value, cached_property)}

@@ -65,8 +65,9 @@ def _figure(labeled: dict[str, Any], names: Sequence[str], size: tuple[float, fl
     columns = 1 if len(wanted) <= 4 else 2
     rows = -(-len(wanted) // columns)
     heights = [max(_height(panel) for panel in wanted[k * columns : (k + 1) * columns]) for k in range(rows)]
+    usual = WIDTH * (1 if columns == 1 else 1.7), sum(heights) + 0.35
     with style.drawing():
-        figure = style.picture(*style.inches(size, (WIDTH * (1 if columns == 1 else 1.7), sum(heights) + 0.35)))
+        figure = style.picture(*style.inches(size, usual), one_grid=True)
         grid = figure.add_gridspec(rows, columns, height_ratios=heights)
         axes = [add_axes(figure, grid[k // columns, k % columns], panel) for k, panel in enumerate(wanted)]
         draw(axes, wanted, labeled, others)

@@ -32,7 +32,7 @@ def overview(labeled: Mapping[str, Any], size: tuple[float, float] | None = None
     first = runs[0]
     wanted, *others = same_panels({label: _panels(run) for label, run in labeled.items()})
     with style.drawing():
-        figure = style.picture(*style.inches(size, SIZE))
+        figure = style.picture(*style.inches(size, SIZE), one_grid=True)
         figure.suptitle(_heading(labeled), x=0.005, ha="left", fontsize=11)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.15))
         drawn = figure.add_subplot(grid[:, 0])

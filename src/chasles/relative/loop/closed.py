@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,15 +24,17 @@ from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.registry import service
 from chasles.relative.limits import JointLimits
-from chasles.relative.loop import assembly, entry, inverse_kinematics, reaction
+from chasles.relative.loop import assembly, entry, reaction
 from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.build import close, packed
-from chasles.relative.loop.derivatives import LoopDerivatives
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.reach import Reach, aim
+
+if TYPE_CHECKING:  # loaded when they are asked for
+    from chasles.relative.loop.derivatives import LoopDerivatives
+    from chasles.relative.reach import Reach
 
 
 class ConstraintRows(NamedTuple):
@@ -132,6 +134,9 @@ class ClosedMechanism(WithoutTreeGroups):
         `Mechanism.inverse_kinematics` does; drives are where they are at time t. q0: where to start, near which it is
         assembled."""
         given = target, q0, weights, tolerance, iterations, restarts, seed
+        from chasles.relative.loop import inverse_kinematics
+        from chasles.relative.reach import aim
+
         return inverse_kinematics.reach(self, aim(self.spanning, frame, *given), q0 is not None, t)
 
     # ------------------------------------------------------------ constraints
@@ -391,6 +396,8 @@ class ClosedMechanism(WithoutTreeGroups):
     @cached_property
     def derivatives(self) -> LoopDerivatives:
         """Derivatives of the equations of motion and of the rows."""
+        from chasles.relative.loop.derivatives import LoopDerivatives
+
         return LoopDerivatives(self)
 
 
