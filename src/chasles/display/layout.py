@@ -23,7 +23,7 @@ class OneGrid(LayoutEngine):
 
     def execute(self, fig: Any) -> None:
         """Place the axes. A figure that is too small for its texts keeps them where they are."""
-        renderer = RendererAgg(fig.bbox.width, fig.bbox.height, fig.dpi)
+        renderer = RendererAgg(fig.bbox.width, fig.bbox.height, fig.dpi)  # type: ignore[no-untyped-call]
         width, height = fig.get_size_inches()
         heading = max((text.get_window_extent(renderer).height / fig.dpi + PAD for text in fig.texts), default=0.0)
         for text in fig.texts:
@@ -48,7 +48,7 @@ def _margins(axes: Any, renderer: Any) -> tuple[float, float, float, float]:
     own = axes.get_position(original=True).transformed(axes.figure.transSubfigure)
     whole = axes.get_tightbbox(renderer, for_layout_only=True)
     sizes = own.x0 - whole.x0, whole.x1 - own.x1, own.y0 - whole.y0, whole.y1 - own.y1
-    return tuple(max(size, 0.0) for size in sizes)  # type: ignore[return-value]
+    return tuple(max(size, 0.0) for size in sizes)
 
 
 def _sides(
