@@ -34,3 +34,44 @@ def test_the_verdict(value, step, verdict):
     run = ch.simulate(block(value), (0.0, 1.5), **options)
     assert run.certificate.status == verdict
     assert any(finding.name == "forces" and "'pull' in time" in finding.note for finding in run.certificate.findings)
+
+
+def servo(**more):
+    """A cart that rubs, with a pendulum on it, and a motor."""
+    rubs = {"friction": 2.0, "static_friction": 3.0, "friction_speed": 0.0}
+    bodies = [ch.Body("cart", 1.0, (0, 0, 0), (0.1, 0.1, 0.1)), ch.Body("rod", 0.2, (0, 0, -0.3), (0.01, 0.01, 0.01))]
+    rail = ch.prismatic("rail", "ground", "cart", axis=(1, 0, 0), **rubs)
+    return ch.System(
+        *(bodies, [rail, ch.revolute("pin", "cart", "rod", axis=(0, 1, 0), **more)]),
+        actuators=[ch.Actuator("motor", "rail")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "verdict"),
+    [
+        ({}, {}, "passed"),
+        ({"lower": -0.2, "upper": 0.2, "restitution": 0.5}, {}, "passed"),
+        ({}, {"coordinates": "absolute"}, "passed"),
+        ({}, {"method": "euler", "step": 0.1}, "failed"),
+    ],
+)
+def test_a_controller_beside_friction_that_sticks_and_rigid_limits_is_judged(more, options, verdict):
+    """The companion asks the controller again, and finds its own times of sticking, slipping and impacts."""
+
+    def controller(t, q, v):
+        return [20 * (0.3 * np.sign(np.sin(8 * t)) - q[0]) - 3 * v[0]]
+
+    given = {"q": {"pin": 0.15}, "controller": controller, "period": 0.1, **options}
+    run = ch.simulate(servo(**more), (0.0, 0.6), **given)
+    assert run.events
+    assert run.certificate.status == verdict, str(run.certificate)
+
+
+def test_impacts_beside_friction_by_load_are_said_not_to_be_judged():
+    rubs = {"friction_coefficient": 0.3, "friction_speed": 0.0}
+    slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), lower=0.0, restitution=0.5, **rubs)
+    body = ch.Body("block", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    with pytest.warns(RuntimeWarning, match="takes no impulse"):
+        run = ch.simulate(ch.System([body], [slide]), (0.0, 0.3), q=[0.05], v=[-1.0])
+    assert "friction in proportion to loads takes no impulse" in run.certificate["impacts"].note

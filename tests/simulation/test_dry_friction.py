@@ -207,3 +207,15 @@ def test_in_files_and_under_a_controller(tmp_path):
     hard = ch.simulate(slope(0.5), (0, 1.0), control=[30.0])
     free = (30.0 + 2 * G * np.sin(np.deg2rad(20.0)) - 0.5 * 2 * G * np.cos(np.deg2rad(20.0))) / 2
     assert hard.q[-1, 0] == pytest.approx(0.5 * free, rel=1e-12)
+
+
+def test_points_are_saved_at_the_times_asked_for_and_no_others():
+    """Also where nothing changes on the way, and the end was not asked for."""
+    rubs = {"friction": 1.0, "friction_speed": 0.0}
+    slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), **rubs)
+    system = ch.System([ch.Body("block", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))], [slide])
+    for speed in (10.0, 0.3):  # it slides all the time, and comes to rest at 0.3 s
+        run = ch.simulate(system, (0.0, 0.5), v=[speed], save=[0.1, 0.4])
+        assert run.t.tolist() == [0.1, 0.4]
+        known = [speed * t - t**2 / 2 if t < speed else speed**2 / 2 for t in (0.1, 0.4)]
+        np.testing.assert_allclose(run.q[:, 0], known, rtol=1e-9)

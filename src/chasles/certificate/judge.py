@@ -387,16 +387,14 @@ class Judge:
             self.findings.append(Finding(voices.REPETITION, float(len(found.memory)), 0.0, note, count=True))
         if self.task.more["events"] and not any(finding.name == voices.EVENTS for finding in self.findings):
             self.findings.append(Finding(voices.EVENTS, math.nan, None, "not judged: no other method counted them"))
+        if any(joint.is_loaded for joint in self.run.mechanism.system.joints) and self.run.strikes:
+            note = "not judged: friction in proportion to loads takes no impulse, in the run and in the companion alike"
+            self.findings.append(Finding("impacts", math.nan, None, note))
         note = "not judged: they follow from the states by the equations of motion"
         self.findings.append(Finding("accelerations, reactions", math.nan, None, note))
 
     def by_kind(self) -> str:
         """Judge the run. Returns what is missing for a verdict."""
-        jumps = self.task.dynamics.set_valued is not None
         if self.task.controller is not None:
-            return (
-                "a controller and friction that sticks, or rigid limits, at once"
-                if jumps
-                else sampled.judge_sampled(self)
-            )
-        return transitions.judge_transitions(self) if jumps else self.whole()
+            return sampled.judge_sampled(self)
+        return self.whole() if self.task.dynamics.set_valued is None else transitions.judge_transitions(self)

@@ -328,8 +328,7 @@ class _Taken(Pieces):
         if isinstance(self.save, str) and self.save != "all":
             kept = np.isin(np.arange(len(kept)), [0] * self.first + [len(kept) - 1] * last)
         elif not isinstance(self.save, str | int | np.integer):
-            kept = np.isin(piece.t, self.save)
-            kept[-1:] |= last and (not piece.success or any(found.event.terminal for found in piece.events))
+            kept = self._asked(piece, last)
         self.first = False
         t, y = self.add(replace(piece, t=piece.t[kept], y=piece.y[kept]))
         if self.sink is not None:
@@ -339,9 +338,18 @@ class _Taken(Pieces):
             arrays = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in memory.items()}
             self.sink.stretch(np.column_stack([t, y]), piece.events, arrays, NO_CURVE, last)
 
+    def _asked(self, piece: Solution, last: bool) -> np.ndarray:
+        """Which points of a piece are at times that were asked for, or end a run before its end."""
+        kept = np.isin(piece.t, self.save)
+        kept[-1:] |= last and (not piece.success or any(found.event.terminal for found in piece.events))
+        return kept
+
     def ended(self, piece: Solution) -> Solution:
         """The whole, with its last piece."""
-        if self.first and self.sink is None:
-            return piece  # the only one, with its curve
+        if self.first and self.sink is None:  # the only one, with its curve
+            if isinstance(self.save, str | int | np.integer) or self._asked(piece, True).all():
+                return piece
+            parts = {name: getattr(piece, name) for name in ("t", "y", "slopes", "moves")}
+            return replace(piece, **{name: part[:-1] for name, part in parts.items() if part is not None})
         self.take(piece, (0.0, np.zeros(self.sizes[1]), False, np.zeros(self.held)), last=True)
         return replace(self.joined(piece, NO_CURVE)[0], checkpoint={})
