@@ -31,6 +31,8 @@ class Units:
         return self.force * self.length
 
 
+Y, Z = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+COORDINATES = ("relative", "absolute")
 SI, OTHER = Units(), Units(1e3, 1e6, 60.0)
 MOTION = np.array([0.3, -0.2, 0.25])  # q and v of the joint in SI, as many as it has
 SPEED = np.array([1.5, -0.8, 0.9])
@@ -252,3 +254,52 @@ def test_reactions_of_the_joint_that_closes_a_loop():
             assert np.abs((through[k] - expected) / size).max() < 1e-8 * np.abs(total[k] / size).max()
         found.append(at_D / size)
     assert np.abs(found[1] - found[0]).max() < 1e-8 * np.abs(found[0]).max()
+
+
+def on_a_stand(closed):
+    """A crank on a base and a post that are welded to the ground and to each other, with a plate welded to it, all
+    loaded; closed, a four-bar whose last pin is on the post."""
+    link = {"mass": 1.0, "com": (0.5, 0.1, 0.0), "inertia": (0.01, 0.1, 0.1)}
+    names = ("base", "post", "crank", "plate", *(("coupler", "rocker") if closed else ()))
+    pin = {"axis": Z}
+    joints = [
+        ch.weld("stand", "ground", "base", at=(0.1, 0.0, 0.2)),
+        ch.weld("bolt", "base", "post", at=(1.3, 0.0, 0.0)),
+        ch.revolute("A", "base", "crank", **pin, stiffness=3.0),
+        ch.weld("rivet", "crank", "plate", at=(0.4, 0.3, 0.1)),
+    ]
+    if closed:
+        joints += [
+            ch.spherical("B", "crank", "coupler", at=(1.0, 0.0, 0.0)),  # so that no reaction is redundant
+            ch.universal("C", "coupler", "rocker", axes=(Y, Z), at=(1.0, 0.0, 0.0), child_at=(1.0, 0.0, 0.0)),
+            ch.revolute("D", "post", "rocker", **pin),
+        ]
+    forces = [
+        ch.Spring("between", ("base", "plate"), ((0.0, 0.0, 0.5), (0.3, 0.0, 0.0)), 10.0),
+        ch.Bushing("mount", ("ground", "post"), ((0.0, 0.0, 1.0), (0.0, 0.0, 0.3)), (1, 1, 1, 100, 100, 100)),
+        ch.Wrench("push", "plate", (0.2, 0.0, 0.1, 1.0, -2.0, 3.0)),
+    ]
+    return ch.System([ch.Body(name, **link) for name in names], joints, forces=forces, gravity=(0.0, -9.81, 0.0))
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_reactions_of_welds_do_not_depend_on_coordinates(closed):
+    """Also of welds to the ground, where all that acts on the bodies before the first joint ends."""
+    how = {"v": {"A": 2.0}, "certificate": False, "method": "rk4", "step": 0.01}
+    runs = [ch.simulate(on_a_stand(closed), (0, 0.02), {"A": 1.4}, coordinates=c, **how) for c in COORDINATES]
+    for name in ("stand", "bolt", "rivet", "A"):
+        ours, expected = (run.reactions(name) for run in runs)
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8 * np.abs(expected).max(), err_msg=name)
+
+
+def test_the_weld_of_all_carries_the_whole_mechanism():
+    """Newton: the stand carries the weight and the outer loads, less what the masses gain of momentum."""
+    system = on_a_stand(True)
+    run = ch.simulate(system, (0, 0.02), {"A": 1.4}, certificate=False, method="rk4", step=0.01)
+    mechanism = run.mechanism
+    momentum = mechanism.momentum(run.q, run.v)[:, 3:]
+    rate = np.gradient(momentum, run.t, axis=0)[1]
+    turn = quaternion_to_matrix(run["base"].pose[1, :4])
+    outer = 6 * np.array([0.0, -9.81, 0.0]) + quaternion_to_matrix(run["plate"].pose[1, :4]) @ [1.0, -2.0, 3.0]
+    bushing = -100 * (run["post"].position[1] + [0.0, 0.0, 0.3] - [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(turn @ run.reactions("stand")[1, 3:], rate - outer - bushing, atol=1e-2)

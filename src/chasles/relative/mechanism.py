@@ -432,6 +432,11 @@ class Mechanism:
             raise ValueError(self.tables.why_not_finite("accelerations_under", a, batch, arrays))
         return a.reshape(*batch, self.nv)
 
+    @cached_property
+    def _apart(self) -> Mechanism:
+        """The mechanism with a hinge in place of each weld; `relative.reaction` says what for."""
+        return Mechanism(reaction.apart(self.system))
+
     def reactions(
         self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:

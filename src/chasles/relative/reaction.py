@@ -1,4 +1,8 @@
-"""What joints of a tree exert: the wrench that the bodies beyond a joint need, without what acts along its freedoms."""
+"""What joints of a tree exert: the wrench that the bodies beyond a joint need, without what acts along its freedoms.
+
+Kernels see bodies that are welded together as one link, and forces on it as one wrench. The reaction of a weld asks
+which of them act beyond it, so it is computed for the tree with hinges at rest in place of welds (`apart`).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,54 @@ import numpy as np
 from chasles.constraint.screws import SLIDES
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.joint import Joint
+from chasles.model.joint import Joint, revolute
+from chasles.model.system import System
 
 if TYPE_CHECKING:
+    from chasles.relative.loop.closed import ClosedMechanism
     from chasles.relative.mechanism import Mechanism
+
+Z = (0.0, 0.0, 1.0)
+
+
+def apart(system: System) -> System:
+    """A tree with a hinge in place of each weld, so that every body is a link of its own. Its rotor is there for bodies
+    without mass; nothing is accelerated."""
+    joints = [
+        item
+        if item.nv
+        else revolute(
+            *(item.name, item.parent, item.child), axis=Z, at=item.parent_frame, child_at=item.child_frame, armature=1.0
+        )
+        for item in system.joints
+    ]
+    return system.rearranged(joints=joints)
+
+
+def with_hinges(mechanism: Mechanism | ClosedMechanism, q: np.ndarray, *rates: np.ndarray) -> list[np.ndarray]:
+    """Coordinates and velocities or the like of a mechanism as those of `mechanism._apart`, with its hinges at rest."""
+    own, other, found = mechanism.tree, mechanism._apart, [np.zeros((*q.shape[:-1], mechanism._apart.nq))]
+    moving = [item.name for item in own.joints if item.nv]
+    for name in moving:
+        found[0][..., other.tree.coordinates[name]] = q[..., own.coordinates[name]]
+    for values in rates:
+        found.append(np.zeros((*values.shape[:-1], other.nv)))
+        for name in moving:
+            found[-1][..., other.tree.velocities[name]] = values[..., own.velocities[name]]
+    return found
 
 
 def reactions(
+    mechanism: Mechanism, joint: Joint, q: np.ndarray, v: np.ndarray, a: np.ndarray, t: np.ndarray
+) -> np.ndarray:
+    """The wrench that a joint of a tree exerts on its child, in the joint's frame on it, (..., 6)."""
+    if joint.nv or joint.traits.holds_nothing:
+        return through(mechanism, joint, q, v, a, t)
+    q, v, a = with_hinges(mechanism, q, v, a)
+    return through(mechanism._apart, joint, q, v, a, t)
+
+
+def through(
     mechanism: Mechanism,
     joint: Joint,
     q: np.ndarray,
@@ -24,7 +69,7 @@ def reactions(
     t: np.ndarray,
     closing: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The wrench that a joint of a tree exerts on its child, in the joint's frame on it, (..., 6).
+    """`reactions` of a joint that cuts no link in two.
 
     Newton's and Euler's equations of all bodies that it carries, summed in its frame, give the wrench through it.
     What is left after taking away what acts along the joint's freedoms is reciprocal to its screws: it does no work.
@@ -41,7 +86,7 @@ def reactions(
         wrenches = wrenches + closing
     moving = mechanism.twists(q, v), mechanism.accelerations(q, v, a)
     wrench = _needed(mechanism, bodies, poses, *moving, frame)
-    wrench -= applied_through(mechanism, wrenches, joint, bodies, poses, frame)
+    wrench -= applied_through(mechanism, wrenches, bodies, poses, frame)
     if joint.traits.ball:
         wrench[..., :3] = 0.0
         return wrench
@@ -109,17 +154,12 @@ def _needed(
 
 
 def applied_through(
-    mechanism: Mechanism, wrenches: np.ndarray, joint: Joint, bodies: list[int], poses: np.ndarray, frame: np.ndarray
+    mechanism: Mechanism, wrenches: np.ndarray, bodies: list[int], poses: np.ndarray, frame: np.ndarray
 ) -> np.ndarray:
     """The sum of the wrenches on bodies, of those on links (times, links, 6), in a frame."""
     tree, total = mechanism.tree, np.zeros((*frame.shape[:-1], 6))
-    for link in {int(tree.link_of_body[k]) for k in bodies} - {-1}:
+    for link in {int(tree.link_of_body[k]) for k in bodies}:
         members = np.flatnonzero(tree.link_of_body == link)
-        if wrenches[..., link, :].any() and not set(members.tolist()) <= set(bodies):
-            raise ValueError(
-                f"reactions: the weld {joint.name!r} holds bodies together as one link, and forces act on that link; "
-                "take absolute coordinates, where each body has its own forces"
-            )
         place = pose_group.compose(poses[..., members[0], :], pose_group.inverse(tree.body_in_link[members[0]]))
         total += pose_group.AdT_apply(pose_group.compose(pose_group.inverse(place), frame), wrenches[..., link, :])
     return total

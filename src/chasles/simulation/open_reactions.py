@@ -14,7 +14,7 @@ from chasles.model.scale import length_of
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.reaction import closing_wrenches, wrenches_of
-from chasles.relative.reaction import applied_through, carried_by
+from chasles.relative.reaction import applied_through, carried_by, with_hinges
 
 LOADED = 1e-6  # of the largest load of a state of stress, lengths in those of the model
 COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")
@@ -33,13 +33,13 @@ def open_components(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> dict
     places, speeds, times = np.tile(q, (count, 1)), np.zeros((count, mechanism.nv)), np.full(count, t)
     for joint in mechanism.split.cut:
         found[joint.name] = wrenches_of(mechanism, joint.name, places, speeds, times, stresses)
-    tree, closing = mechanism.spanning, closing_wrenches(mechanism, places, speeds, times, stresses)
-    poses = tree.poses(places)
-    for joint in tree.tree.joints:
-        carried = carried_by(tree.tree.joints, joint.child)
+    (places, speeds), tree = with_hinges(mechanism, places, speeds), mechanism._apart.spanning
+    closing, poses = closing_wrenches(mechanism._apart, places, speeds, times, stresses), tree.poses(places)
+    for joint in tree.tree.all_joints:
+        carried = carried_by(tree.tree.all_joints, joint.child)
         bodies = [k for k, body in enumerate(tree.system.bodies) if body.name in carried]
         frame = pose_group.compose(poses[..., tree.bodies.index(joint.child), :], np.array(joint.child_frame))
-        found[joint.name] = -applied_through(tree, closing, joint, bodies, poses, frame)
+        found[joint.name] = -applied_through(tree, closing, bodies, poses, frame)
     sizes = {name: np.abs(x) / np.repeat([length, 1.0], 3) for name, x in found.items()}
     largest = np.max([x.max(axis=-1) for x in sizes.values()], axis=0)
     result = {}

@@ -31,6 +31,7 @@ from chasles.relative.loop.build import close, packed
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
+from chasles.relative.reaction import apart
 
 if TYPE_CHECKING:  # loaded when they are asked for
     from chasles.relative.loop.derivatives import LoopDerivatives
@@ -380,6 +381,14 @@ class ClosedMechanism(WithoutTreeGroups):
         (..., 1), under gravity, the system's forces and generalized forces u. As in
         `AbsoluteMechanism.coordinate_forces`."""
         return reaction.coordinate_forces(self, constraint, q, v, u, t)
+
+    @cached_property
+    def _apart(self) -> ClosedMechanism:
+        """The mechanism with a hinge in place of each weld of its tree; `relative.reaction` says what for."""
+        cut = [item.name for item in (*self.split.cut, *self.split.welds)]
+        keep = {name: self.system.joint(name) for name in cut}
+        joints = [keep.get(item.name, item) for item in apart(self.system).joints]
+        return ClosedMechanism(self.system.rearranged(joints=joints), cut)
 
     def reactions(
         self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0

@@ -34,8 +34,12 @@ def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike
 def tree_reactions(mechanism: ClosedMechanism, joint: Joint, q: np.ndarray, v: np.ndarray, u: Any, t: np.ndarray):
     """Wrenches of a joint of the spanning tree on its child, (..., 6): those of the tree and of what closes it."""
     motion = mechanism.constrained_motion(q, v, u, t)
+    a = motion.accelerations
+    if not joint.nv:
+        q, v, a = reaction.with_hinges(mechanism, q, v, a)
+        mechanism = mechanism._apart
     closing = closing_wrenches(mechanism, q, v, t, motion.multipliers)
-    return reaction.reactions(mechanism.spanning, joint, q, v, motion.accelerations, t, closing)
+    return reaction.through(mechanism.spanning, joint, q, v, a, t, closing)
 
 
 def closing_wrenches(
