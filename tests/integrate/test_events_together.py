@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from chasles.integrate.event import Event
+from chasles.integrate.event import Event, bracketed_zero
 from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE
@@ -61,3 +61,28 @@ def test_events_apart_are_not_together():
     run = solve(LieODE(Space("r1"), along), RKMK("dopri5"), (0, 1), [0.0], events=near)
     assert [o.event.name for o in run.events] == ["near", "end"]
     assert run.message == "ended by the event 'end'"
+
+
+@pytest.mark.parametrize(
+    ("function", "high", "zero", "values"),
+    [
+        (np.cos, 2.5, np.pi / 2, 10),
+        (np.cos, -2.5, -np.pi / 2, 10),
+        (lambda x: np.exp(20 * x) - 5, 1.0, np.log(5) / 20, 25),
+        (lambda x: np.sqrt(x) - 0.01, 1.0, 1e-4, 20),
+        (lambda x: x - 1e-9, 1.0, 1e-9, 10),
+        (lambda x: (x - 0.3) ** 7, 1.0, 0.3, 150),  # flat: a bisection
+        (lambda x: 1.0 if x > 0.37 else -1e-6, 1.0, 0.37, 150),  # a jump
+    ],
+)
+def test_a_zero_is_found_to_the_last_bits_on_its_far_side(function, high, zero, values):
+    asked = []
+
+    def noted(x):
+        asked.append(x)
+        return float(function(x))
+
+    found = bracketed_zero(noted, 0.0, high, float(function(0.0)), float(function(high)))
+    assert abs(found - zero) <= 8 * np.spacing(abs(zero))
+    assert function(found) * function(high) >= 0.0
+    assert len(asked) <= values

@@ -164,23 +164,51 @@ def ended_by(occurrences: list[Occurrence]) -> str:
 
 
 def bracketed_zero(function: Callable[[float], float], low: float, high: float, at_low: float, at_high: float) -> float:
-    """A zero between two points of opposite sign, to the last bits: regula falsi (Illinois), guarded by bisection.
+    """A zero between two points of opposite sign, to the last bits, in some ten values of a smooth function.
 
-    Returns the end of the final bracket on the far side, where the sign has changed.
+    By turns a parabola finds the zero, a longer step to it closes the bracket on the other side, and a bisection guards
+    both (as in algorithm 748 of the ACM). Returns the end of the final bracket on the far side, where the sign has
+    changed.
     """
-    for iteration in range(200):
-        if abs(high - low) <= 4 * np.spacing(max(abs(low), abs(high))) or at_high == 0.0:
+    reach, width = 2.0, np.inf  # of the longer steps, and of the bracket before these two
+    finest = 2.0**-66 * abs(high - low)  # a zero at the lower end, whose bits would have no end
+    left = low, at_low  # the end that was given up last
+    for turn in range(300):
+        least = max(2 * np.spacing(max(abs(low), abs(high))), finest)
+        if abs(high - low) <= 2 * least or at_high == 0.0:
             break
-        middle = high - at_high * (high - low) / (at_high - at_low) if iteration % 3 else 0.5 * (low + high)
-        if not min(low, high) < middle < max(low, high):
-            middle = 0.5 * (low + high)
+        if turn % 3 == 2 and abs(high - low) <= 0.5 * width:
+            continue
+        near, far = ((low, at_low), (high, at_high)) if abs(at_low) < abs(at_high) else ((high, at_high), (low, at_low))
+        away = _part_to_zero(near, far, left)
+        if turn % 3 == 0:
+            width = abs(high - low)
+        else:
+            away = min(reach * away, 0.5) if turn % 3 == 1 else 0.5
+        margin = least / abs(high - low)
+        middle = near[0] + min(max(away, margin), 1.0 - margin) * (far[0] - near[0])
         value = function(middle)
         if not np.isfinite(value):
             raise ValueError(f"an event function is {value} within a step")
-        if (value > 0) == (at_high > 0) or value == 0.0:
-            high, at_high = middle, value
-            at_low *= 0.5
+        beyond = (value > 0) == (at_high > 0) or value == 0.0
+        if turn % 3 == 1:  # it may have stayed on the near side, where rounding is larger than the step
+            reach = 2.0 if beyond == (far[0] == high) else 4.0 * reach
+        if beyond:
+            left, high, at_high = (high, at_high), middle, value
         else:
-            low, at_low = middle, value
-            at_high *= 0.5
-    return high
+            left, low, at_low = (low, at_low), middle, value
+    return float(high)
+
+
+def _part_to_zero(near: tuple[float, float], far: tuple[float, float], third: tuple[float, float]) -> float:
+    """Where the parabola through three points has its zero between the first two, of opposite sign: the part of the way
+    from one to the other. By a line if the third is one of these."""
+    (x, f), (width, change) = near, (far[0] - near[0], far[1] - near[1])
+    if third in (near, far):
+        return -f / change
+    u = (third[0] - x) / width
+    bend = ((third[1] - f) / u - change) / (u - 1.0)
+    slope = change - bend
+    q = -0.5 * (slope + np.copysign(np.sqrt(max(slope * slope - 4.0 * bend * f, 0.0)), slope))
+    found = [part for part in (q / bend if bend else -1.0, f / q if q else -1.0) if 0.0 <= part <= 1.0]
+    return float(found[0]) if found else -f / change
