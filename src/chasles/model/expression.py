@@ -10,6 +10,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 LONGEST = 400  # characters
 LONGEST_LAW = 100_000  # of a law, which may have a table in it
@@ -80,22 +81,14 @@ def used_names(text: str) -> set[str]:
 
 def evaluate_all(given: Mapping[str, float | str]) -> dict[str, float]:
     """Values of parameters, each a number or an expression of others; a circle is an error that names it."""
+    uses = {name: used_names(value) & given.keys() if isinstance(value, str) else () for name, value in given.items()}
+    try:
+        order = list(TopologicalSorter({name: sorted(others) for name, others in uses.items()}).static_order())
+    except CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise ValueError(f"parameters depend on each other in a circle: {circle}") from None
     values: dict[str, float] = {}
-
-    def settle(name: str, path: tuple[str, ...]) -> None:
-        if name in values:
-            return
-        if name in path:
-            circle = " -> ".join([*path[path.index(name) :], name])
-            raise ValueError(f"parameters depend on each other in a circle: {circle}")
+    for name in order:
         value = given[name]
-        if isinstance(value, str):
-            for other in sorted(used_names(value) & given.keys()):
-                settle(other, (*path, name))
-            values[name] = evaluate(value, values)
-        else:
-            values[name] = float(value)
-
-    for name in given:
-        settle(name, ())
-    return values
+        values[name] = evaluate(value, values) if isinstance(value, str) else float(value)
+    return {name: values[name] for name in given}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,13 @@ class Expression(Law):
     def value(self) -> str | list[str]:
         """What a file holds: one expression or a list of them, with all parameters put in."""
         return self.texts[0] if len(self.texts) == 1 else list(self.texts)
+
+    def renamed(self, rename: Callable[[str], str]) -> Expression:
+        """The same law in a system where the joints and frames that it sees have other names."""
+        if not self.seen:
+            return self
+        texts = [ast.unparse(_Renamed(rename).visit(parsed(text))) for text in self.texts]
+        return Expression(texts, variables=self.variables, rates=self.rates, sees=self.sees)
 
     def slopes(self) -> tuple[tuple[float, ...], ...]:
         """Programs of the derivatives by distance and by speed of a law between two points: the same expression, in
@@ -157,6 +164,16 @@ def _again(value: Any, variables: Sequence[str], rates: bool, sees: bool) -> Exp
 
 
 _SHARED = Law(machine.interpret)  # the one compiled function of all expressions
+
+
+class _Renamed(ast.NodeTransformer):
+    """Changes all strings: an expression has no others than names of joints and frames."""
+
+    def __init__(self, rename: Callable[[str], str]):
+        self.rename = rename
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant(self.rename(node.value)) if isinstance(node.value, str) else node
 
 
 class _Constants(ast.NodeTransformer):

@@ -214,8 +214,9 @@ def _settle(
     force: Wrench | JointForce | TwoPointForce, where: str, shape: tuple[int, ...], variables: tuple[str, ...]
 ) -> None:
     if written(force.value):
-        if shape and not isinstance(force.value, str) and len(force.value) != shape[0]:
-            raise ValueError(f"{where}: value has {len(force.value)} expressions; expected {shape[0]}")
+        count = len(force.value.texts if isinstance(force.value, Expression) else force.value)
+        if shape and not isinstance(force.value, str) and count != shape[0]:
+            raise ValueError(f"{where}: value has {count} expressions; expected {shape[0]}")
         if isinstance(force, Wrench) and isinstance(force.value, str):
             raise ValueError(f"{where}: value is {force.value!r}; expected six numbers or expressions")
         settle_expression(force, where, variables, sees=True)

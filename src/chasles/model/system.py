@@ -398,13 +398,17 @@ class System:
         frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
         forces: list[Force] = []
         for force in other.forces:
+            law = getattr(force, "value", None)
+            own: dict[str, Any] = {"name": prefix + force.name}
+            if isinstance(law, Expression):
+                own["value"] = law.renamed(renamed)
             if isinstance(force, BetweenBodies):
-                ends = (renamed(force.bodies[0]), renamed(force.bodies[1]))
-                forces.append(replace(force, name=prefix + force.name, bodies=ends))
+                own["bodies"] = (renamed(force.bodies[0]), renamed(force.bodies[1]))
             elif isinstance(force, Wrench):
-                forces.append(replace(force, name=prefix + force.name, body=renamed(force.body)))
+                own["body"] = renamed(force.body)
             else:
-                forces.append(replace(force, name=prefix + force.name, joint=prefix + force.joint))
+                own["joint"] = prefix + force.joint
+            forces.append(replace(force, **own))
         constraints: list[Constraint] = []
         for constraint in other.constraints:
             new: dict[str, Any] = {"name": prefix + constraint.name}
