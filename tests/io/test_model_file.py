@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ from chasles.io.model_writer import model_text
 from chasles.io.schema import TYPES, schema
 from chasles.io.source import ModelFileError
 from chasles.io.spec import SECTIONS, KindSpec
+from chasles.io.tables import titled_rows
 from chasles.io.values import from_rotation_vector, from_rpy
 from chasles.lie.rotation import convert
 from chasles.model.expression import evaluate, evaluate_all
@@ -386,3 +388,22 @@ def test_what_a_file_says_of_start_and_simulation_is_not_dropped(tmp_path, writt
     assert isinstance(ch.load(urdf), Study)
     with pytest.raises(ValueError, match=r"load: set=... is for model files of chasles; convert first"):
         ch.load(urdf, set={"bodies.base.mass": 2.0})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_are_no_files(tmp_path):
+    """Reading from a pipe that nobody writes to would wait for ever."""
+    for name in ("pipe.toml", "pipe.urdf", "pipe.csv"):
+        os.mkfifo(tmp_path / name)
+    for name in ("pipe.toml", "pipe.urdf"):
+        with pytest.raises(ModelFileError, match="a pipe or a device; expected a file"):
+            ch.load(tmp_path / name)
+    with pytest.raises(ValueError, match=r"pipe\.csv is a folder, a pipe"):
+        titled_rows(tmp_path / "pipe.csv", 10)
+
+
+def test_a_mark_of_the_byte_order_is_read_over(tmp_path):
+    """Editors of Windows write one."""
+    text = '[[bodies]]\nname = "a"\nmass = 1.0\ninertia = [1.0, 1.0, 1.0]\n'
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8-sig")
+    assert ch.load(tmp_path / "a.toml").system.bodies[0].mass == 1.0

@@ -34,6 +34,9 @@ class Options:
         object.__setattr__(self, "events", as_events(self.events))
 
 
+SHORTEST = 1e-100  # span
+
+
 def check_span(span: Any) -> tuple[float, float]:
     """Start and end as floats."""
     try:
@@ -42,6 +45,8 @@ def check_span(span: Any) -> tuple[float, float]:
         raise ValueError(f"solve: span {span!r}; expected (start, end)") from None
     if not (np.isfinite(start) and np.isfinite(end)):
         raise ValueError(f"solve: span ({start}, {end}) is not finite")
+    if 0.0 < abs(end - start) < SHORTEST:
+        raise ValueError(f"solve: span ({start}, {end}) is shorter than {SHORTEST:g}: squares of such times vanish")
     return start, end
 
 

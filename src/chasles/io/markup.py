@@ -106,6 +106,8 @@ def read_markup(file: Path) -> Element:
     """The root element of an XML file."""
     name = str(file)
     try:
+        if not file.is_file() and file.exists():  # reading from a pipe would wait for ever
+            raise ModelFileError(name, None, "", "is a folder, a pipe or a device; expected a file")
         if file.stat().st_size > LARGEST_FILE:
             raise ModelFileError(name, None, "", f"is larger than {LARGEST_FILE // 1_000_000} MB")
         content = file.read_bytes()

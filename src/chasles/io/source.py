@@ -35,9 +35,11 @@ class Source:
             self.data = self._parsed()
             return
         try:
+            if not file.is_file() and file.exists():  # reading from a pipe would wait for ever
+                raise ModelFileError(str(file), None, "", "is a folder, a pipe or a device; expected a file")
             if file.stat().st_size > LARGEST_FILE:
                 raise ModelFileError(str(file), None, "", f"is larger than {LARGEST_FILE // 1_000_000} MB")
-            self.text = file.read_text(encoding="utf-8")
+            self.text = file.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise ModelFileError(str(file), None, "", f"cannot be read: {error.strerror}") from None
         except UnicodeDecodeError as error:

@@ -65,6 +65,8 @@ def titled_rows(path: Path, most: int, least: int = 2) -> tuple[list[str], list[
     """Names and units of the columns of a CSV file, and the cells of its rows. Separated by commas, semicolons or tabs;
     lines with # are comments."""
     try:
+        if not path.is_file() and path.exists():  # reading from a pipe would wait for ever
+            raise ValueError(f"{path.name} is a folder, a pipe or a device; expected a file")
         if path.stat().st_size > LARGEST:
             raise ValueError(f"{path.name} is larger than {LARGEST / 1e6:.0f} MB")
         text = path.read_text(encoding="utf-8-sig")
