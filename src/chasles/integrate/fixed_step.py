@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ class StepError(PickledWhole, ArithmeticError):
         self.residuals, self.corrections = tuple(map(float, residuals)), tuple(map(float, corrections))
 
 
+ROUNDINGS = 4  # of a time, within which two times are one
 ROOM = 1 << 28  # bytes for saved points, at first
 FOUND = {
     NOT_FINITE: "the field or an iterate is not finite",
@@ -228,9 +230,10 @@ class FixedStepper(Stepper):
         return stepper
 
     def _point_at(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
-        if end == t:
+        near = ROUNDINGS * math.ulp(max(abs(t), abs(self.time)))  # 3 times 0.1 is not 30 times 0.01
+        if abs(end - t) <= near:
             return y
-        return self.point() if end == self.time else self._shorter(t, y, end).point()
+        return self.point() if abs(end - self.time) <= near else self._shorter(t, y, end).point()
 
     def _save_until(self, end: float, t: float | None = None, y: np.ndarray | None = None) -> None:
         """Save the requested times up to `end`, from the point (t, y) before."""

@@ -165,3 +165,12 @@ def test_small_and_slow_bodies_beside_large_and_fast_ones(name):
     two = ch.simulate(beside, (0.0, 5.0), poses=poses, twists=twists, **more)
     turned = np.abs(one["small"].pose[-1, :4] - two["small"].pose[-1, :4]).max()
     assert turned < 1e-9
+
+
+def test_output_times_that_are_steps_but_for_rounding():
+    """3 times 0.1 is not 30 times 0.01: there the step's own point is taken, and nothing is warned of."""
+    body = ch.Body("rod", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
+    system = ch.System([body], [ch.revolute("hinge", "ground", "rod", axis=(0.0, 1.0, 0.0))])
+    how = {"coordinates": "absolute", "method": "bliedf", "step": 0.01, "certificate": False}
+    some, every = ch.simulate(system, (0, 0.7), every=0.1, **how), ch.simulate(system, (0, 0.7), **how)
+    np.testing.assert_array_equal(some.poses, every.poses[::10])
