@@ -233,6 +233,9 @@ def test_nothing_finished_is_computed_again(tmp_path):
     assert not (tmp_path / "s.h5.journal").exists()
     with pytest.raises(ValueError, match="exists already"):
         ensemble(slow, set={"x": "0:1:4"}, file=file)
+    same(found, ensemble(slow, set={"x": "0:1:4"}, file=file, resume=True))  # nothing is left to compute
+    with pytest.raises(ValueError, match="finished study of something else"):
+        ensemble(slow, set={"x": "0:1:5"}, file=file, resume=True)
 
 
 @pytest.mark.parametrize(

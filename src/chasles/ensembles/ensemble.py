@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ def ensemble(
         folder.mkdir(parents=True, exist_ok=True)
     title = title_of(work, plan)
     place = None if file is None else Path(file)
+    if resume and place is not None and place.exists() and not _journal_of(place).exists():
+        return _finished(place, title, work)
     lock = None if place is None else Lock(place)  # of two studies that write one file, the second is refused
     try:
         outcomes = _carried_out(work, members, executor, place, resume, title, progress)
@@ -91,6 +94,14 @@ def ensemble(
         if lock is not None:
             lock.release()
     return found
+
+
+def _finished(file: Path, title: dict[str, Any], work: Work) -> Ensemble:
+    """A study of which nothing is left to compute."""
+    found = Ensemble.open(file)
+    if json.dumps(found.title, sort_keys=True) != json.dumps(title, sort_keys=True):
+        raise ValueError(f"{file} is a finished study of something else; remove it, or write to another file")
+    return replace(found, work=work)
 
 
 def check(work: Work, first: Mapping[str, Any]) -> None:
