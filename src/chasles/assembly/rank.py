@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 DEPENDENT = 1e-9  # of singular values of rows divided by their reach
+SHORT = 1e-5  # of its reach: a row that moves less than that is next to a place where it moves nothing
 
 
 def shortest(rows: np.ndarray, reach: np.ndarray, b: np.ndarray, cut_off: float = DEPENDENT) -> np.ndarray:
@@ -24,13 +25,13 @@ def rank_of(rows: np.ndarray, reach: np.ndarray) -> int:
 def decomposed(rows: np.ndarray, reach: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int]:
     """Singular vectors of F with rows divided by their reach (left, right), and the rank.
 
-    A tolerance above `DEPENDENT` is one of rows of length one, without those that move nothing.
+    A tolerance above `DEPENDENT` is one of rows of length one, without those that move almost nothing.
     """
     left, sizes, right = np.linalg.svd(rows / reach[:, None])
     rank = int(np.count_nonzero(sizes > min(tolerance, DEPENDENT)))
     if tolerance > DEPENDENT:
         lengths = np.linalg.norm(rows, axis=1)
-        moving = lengths > DEPENDENT * reach
+        moving = lengths > SHORT * reach
         own = np.linalg.svd(rows[moving] / lengths[moving, None], compute_uv=False)
         rank = min(rank, int(np.count_nonzero(own > tolerance)))
     return left, right, rank

@@ -111,7 +111,8 @@ def _title(run: Any) -> str:
 
 def _ended(run: Any) -> str:
     solution = run.solution
-    return f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected"
+    work = f"{solution.steps} steps, {solution.rejections} rejected"
+    return f"{solution.message}; {work}" if run.success else work  # else the verdict says why
 
 
 @dataclass

@@ -111,7 +111,7 @@ def run(
             told = {f"start assembled, {change}" for change in found.start_changes if not change.given}
             for line in (*(line for line in str(found).split("\n") if line not in told), *start_lines(found.task)):
                 say(line)
-            say(str(verdict))
+            say(str(verdict) if found.success else str(verdict).replace(f": {found.message}", ""))  # said above
         if len(runs) > 1:
             from rich.console import Console
 

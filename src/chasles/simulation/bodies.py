@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import examined, may_depend, mobility_of, refuse_contradictions
+from chasles.absolute.assembly import BodyEquations, examined, may_depend, mobility_of, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.assembly.equations import names_of
+from chasles.assembly.search import ASSEMBLED, attempt
 from chasles.cached import cached_property
 from chasles.constrained.body_sizes import lengths_of
 from chasles.constrained.index1 import (
@@ -248,6 +249,13 @@ class BodyDynamics(BodyJointView):
             return 0, ()
         near = mobility_of(self.mechanism, self.split(y)[0], t, NEARLY_SINGULAR)
         return near.rank, near.dependent
+
+    def configured(self, t: float, y: np.ndarray) -> np.ndarray | None:
+        """The state moved onto the constraints at a time, next to where it is; None if it cannot be."""
+        equations, found = BodyEquations(self.mechanism, t), y.copy()
+        central = attempt(equations, self.split(y)[0])
+        found[: 7 * self.n] = central.ravel()
+        return found if equations.off(central, ASSEMBLED) is None else None
 
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Accelerations that are not finite at the start have no further explanation here: the start is examined."""

@@ -195,6 +195,10 @@ class TreeDynamics(JointView):
         """How many constraint equations are well independent at a state, and whose are not; a tree has none."""
         return 0, ()
 
+    def configured(self, t: float, y: np.ndarray) -> np.ndarray | None:
+        """The state moved onto the constraints at a time, next to where it is; None if it cannot be. A tree has none."""
+        return y
+
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Raise what the equations of motion say of a state at which accelerations are not finite, if they do."""
         if isinstance(self.mechanism, Mechanism):

@@ -15,12 +15,17 @@ import numpy as np
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
+from chasles.model.constraint import Drive
+from chasles.model.scale import length_of
 from chasles.simulation.states import States
 
 LARGEST = 1e-6  # change of the balance between saved points, of the largest kinetic energy, that is not looked into
 LOOKS = 48  # saved points that tell whether there is anything to look for: what jumps does not come back
 SUDDEN = 100.0  # times larger than around it
 AROUND = 12  # saved points on each side
+TORN = 1e-3  # of the size of a model: joints that are farther off hold nothing
+NEXT = (1e-3, 1e-2, 1e-1)  # of the time of a run: how far before its end a dead point is looked for
+HALVINGS = 40  # of that time
 
 
 def explained(dynamics: Any, solution: Solution) -> Solution:
@@ -29,7 +34,28 @@ def explained(dynamics: Any, solution: Solution) -> Solution:
     if not solution.success:
         told = singular_at_end(dynamics, solution)
         return replace(solution, message=f"{solution.message}. {told[0].upper()}{told[1:]}") if told else solution
-    return without_jumps(dynamics, solution)
+    return without_jumps(dynamics, _held_to_dead_point(dynamics, solution))
+
+
+def _held_to_dead_point(dynamics: Any, solution: Solution) -> Solution:
+    """The solution, or one without success if loops are torn at its end because a drive went beyond a dead point."""
+    if not any(isinstance(item, Drive) for item in dynamics.mechanism.system.constraints) or len(solution.t) < 3:
+        return solution
+
+    def torn(k: int) -> bool:
+        point = Solution(solution.space, solution.method, np.array(solution.t[k]), np.asarray(solution.y[k]), True, "")
+        off = States(dynamics, point).violations.position.max(initial=0.0)
+        return not off <= TORN * length_of(dynamics.mechanism.system)
+
+    held, off = 0, len(solution.t) - 1
+    if not torn(off) or torn(held):
+        return solution
+    while off - held > 1:
+        middle = (held + off) // 2
+        held, off = (held, middle) if torn(middle) else (middle, off)
+    until = Solution(solution.space, solution.method, solution.t[: off + 1], solution.y[: off + 1], False, "")
+    told = dead_point(dynamics, until)
+    return replace(solution, success=False, message=f"{told}; all from there on is void") if told else solution
 
 
 def singular_at_end(dynamics: Any, solution: Solution) -> str:
@@ -44,6 +70,52 @@ def singular_at_end(dynamics: Any, solution: Solution) -> str:
         f"at t = {t:.6g} s the mechanism is near a singular configuration: {rank} of its {wanted} independent "
         f"constraint equations are left (involved: {', '.join(map(repr, names[:8]))})"
     )
+
+
+def dead_point(dynamics: Any, solution: Solution) -> str:
+    """What to say of a run that broke off because loops do not let a drive go on; else nothing.
+
+    That is so if next to its end there is no configuration in which the drive has its value."""
+    drives = {item.name: item for item in dynamics.mechanism.system.constraints if isinstance(item, Drive)}
+    t, y = _last_reachable(dynamics, solution) if drives and len(solution.t) > 1 else (0.0, None)
+    if y is None:
+        return ""
+    names = dynamics.nearly_dependent(t, y)[1]
+    drive = drives[next((name for name in names if name in drives), next(iter(drives)))]
+    loops, place = [repr(name) for name in names if name not in drives], ""
+    now = States(dynamics, Solution(solution.space, solution.method, np.array(t), y, True, ""))
+    if joint := next((joint for joint in now.moving_joints if joint.name == drive.joint), None):
+        value, unit = now.joint(joint.name).q[drive.coordinate], joint.coordinate_units[drive.coordinate]
+        shown = f"{np.degrees(value):.5g} deg" if unit == "rad" else f"{value:.6g} {unit}"
+        place = f" at {joint.name} = {shown}"
+    return (
+        f"the drive {drive.name!r} cannot go on: the linkage is at a dead point{place} (t = {t:.6g} s), where other "
+        f"joints would have to move infinitely fast{'; involved: ' if loops else ''}{', '.join(loops[:8])}. Change a "
+        "length, or drive it less far"
+    )
+
+
+def _last_reachable(dynamics: Any, solution: Solution) -> tuple[float, np.ndarray | None]:
+    """The last time, next to the end of a run, at which its drives have their values in some configuration, and a
+    state there; no state if there are such configurations beyond the end, too."""
+    times, end = np.asarray(solution.t), reached(solution)[0]
+    for share in NEXT:
+        at = int(np.flatnonzero(np.abs(times - times[0]) <= (1.0 - share) * abs(end - times[0]))[-1])
+        low, y = float(times[at]), np.array(solution.y[at])
+        if np.isfinite(y).all() and dynamics.configured(low, y) is not None:
+            break
+    else:
+        return end, None
+    high = end + (end - low)
+    if dynamics.configured(high, y) is not None:
+        return end, None
+    for _ in range(HALVINGS):
+        t = 0.5 * (low + high)
+        if (found := dynamics.configured(t, y)) is None:
+            high = t
+        else:
+            low, y = t, found
+    return low, y
 
 
 def reached(solution: Solution) -> tuple[float, np.ndarray]:

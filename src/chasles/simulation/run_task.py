@@ -18,7 +18,7 @@ from chasles.integrate.stepper import KEPT_SO_FAR, LOG, Interrupted, NotFiniteEr
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.actuation import Input
-from chasles.simulation.energy_jumps import reached, singular_at_end
+from chasles.simulation.energy_jumps import dead_point, reached, singular_at_end
 from chasles.simulation.law_refusal import law_without_number
 from chasles.simulation.motion import motion_stepper, solve_motion, spoken_by
 from chasles.simulation.run import Run
@@ -154,8 +154,8 @@ class Task:
             if isinstance(error, NotFiniteError):
                 self.explain_start(error)
             elif isinstance(error, StepError) and len(error.solution.t):
-                told = law_without_number(self, *reached(error.solution)) or runs_away(self, error.solution)
-                told = told or singular_at_end(self.dynamics, error.solution)
+                told = law_without_number(self, *reached(error.solution)) or dead_point(self.dynamics, error.solution)
+                told = told or runs_away(self, error.solution) or singular_at_end(self.dynamics, error.solution)
                 error.args = (f"{error}; {told}" if told else str(error),)
             raise
         if stop is not None:

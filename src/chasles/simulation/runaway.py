@@ -12,7 +12,7 @@ from chasles import caution
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import TOLD
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.energy_jumps import reached
+from chasles.simulation.energy_jumps import dead_point, reached
 from chasles.simulation.law_refusal import law_without_number
 from chasles.simulation.pace import FASTER
 from chasles.simulation.set_valued import problem_at
@@ -22,11 +22,16 @@ LARGEST_USABLE = 1e150  # a number that is larger cannot be squared, so nothing 
 
 
 def explained(task: Any, solution: Solution) -> Solution:
-    """A solution, with more to say on how it ended; of one that runs away, which body or joint does."""
+    """A solution, with more to say on how it ended; of one that runs away, which body or joint does. Next to a dead
+    point of a drive all speeds grow, so that is asked first."""
     if solution.success or not len(solution.t) or solution.cause is Cause.RUNAWAY:
         return task.dynamics.explained(solution)
     if solution.cause is Cause.OTHER and (told := law_without_number(task, *reached(solution))):
         return replace(solution, message=f"{solution.message}; {told}")
+    if told := dead_point(task.dynamics, solution):
+        if TOLD.warn:
+            caution.warn(f"simulate: {told}")
+        return replace(solution, message=told)
     if told := runs_away(task, solution):
         solution = replace(solution, message=f"{solution.message}; {told}", cause=Cause.RUNAWAY)
         if TOLD.warn:

@@ -21,6 +21,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Input
 from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.energy_jumps import dead_point
 from chasles.simulation.fixed_steps import step_one
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import prepare
@@ -174,7 +175,8 @@ class Simulation:
         ending = stepper.attend()
         if ending is not None and not ending.success:
             begun = SimpleNamespace(dynamics=self.dynamics, u=None, **self._begun, more={"step": self.size})
-            told = runs_away(begun, stepper.solution(False, ending.message))
+            ended = stepper.solution(False, ending.message)
+            told = dead_point(self.dynamics, ended) or runs_away(begun, ended)
             raise RuntimeError(f"Simulation: {ending.message}" + (f"; {told}" if told else ""))
         return self
 

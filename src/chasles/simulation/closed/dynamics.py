@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.space import SO3XR3_NAME
 from chasles.assembly.mobility import regular
 from chasles.assembly.rank import DEPENDENT, decomposed
+from chasles.assembly.search import ASSEMBLED, attempt
 from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
 from chasles.model.system import System
@@ -173,6 +174,11 @@ class ClosedDynamics(TreeDynamics):
         """How many constraint equations are well independent at a state, and whose are not."""
         near = self.mechanism.mobility(self.split(y)[0], t, NEARLY_SINGULAR)
         return near.rank, near.dependent
+
+    def configured(self, t: float, y: np.ndarray) -> np.ndarray | None:
+        equations = LoopEquations(self.mechanism, t)
+        q = attempt(equations, self.split(y)[0])
+        return self.moved_to(y, q) if equations.off(q, ASSEMBLED) is None else None
 
     def calling(self, tangents: bool = False) -> Calling:
         return Calling((*self.mechanism.tables.acting.laws, *self.mechanism.laws), tangents)
