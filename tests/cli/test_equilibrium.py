@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from chasles.cli.equilibrium import equilibrium
+from chasles.cli.linearize import linearize
 
 TRUSS = """
 gravity = [0, 0, 0]
@@ -92,3 +93,36 @@ def test_what_is_no_range(truss, over, told):
         equilibrium(str(truss), over=over)
     with pytest.raises(ValueError, match="--over path=from:to"):
         equilibrium(str(truss), begin=1.0)
+
+
+DRIVEN = """
+name = "crank"
+[[bodies]]
+name = "arm"
+mass = 1.0
+com = [0.1, 0, 0]
+inertia = [0.01, 0.01, 0.01]
+[[joints]]
+name = "motor"
+kind = "revolute"
+parent = "ground"
+child = "arm"
+axis = [0, 1, 0]
+[[constraints]]
+name = "drive"
+kind = "drive"
+joint = "motor"
+value = "2 * t"
+[initial]
+v.motor = 2.0
+"""
+
+
+def test_a_driven_model_is_linearized_about_the_velocities_that_its_drive_asks_for(tmp_path, capsys):
+    (tmp_path / "crank.toml").write_text(DRIVEN)
+    equilibrium(str(tmp_path / "crank.toml"))
+    assert "not at rest: 'drive'" in capsys.readouterr().out
+    linearize(str(tmp_path / "crank.toml"))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "held in motion by 'drive'; no freedoms left" in told
+    assert "no modes" in told

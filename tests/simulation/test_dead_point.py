@@ -58,3 +58,29 @@ def test_at_a_change_point_the_singular_configuration_is_named():
     run = ch.simulate(system, (0, 3), q, held=["motor"], assemble=True, rtol=1e-9, certificate=False)
     assert run.success or "near a singular configuration" in run.message
     assert "cannot go on" not in run.message
+
+
+def test_a_running_drive_is_named_where_nothing_is_free():
+    system, q = linkage(0.06)
+    mechanism = system.compile("relative")
+    rest = ch.equilibrium(mechanism, {"motor": START})
+    assert rest.running == ("drive",)
+    assert "no freedoms left" in str(rest)
+    assert "not at rest: 'drive'" in str(rest)
+    with pytest.raises(ch.errors.AssemblyError, match=r"'drive'.*mechanism\.consistent_velocities"):
+        ch.linearize(mechanism, rest.q)
+    linear = ch.linearize(mechanism, rest.q, mechanism.consistent_velocities(rest.q, np.zeros(3)))
+    assert linear.stability == "no freedoms left"
+    assert len(linear.modes) == 0
+
+
+def test_an_unstable_equilibrium_says_where_it_gives_way():
+    bodies = [ch.Body(name, 1.0, (0, 0, 0.5), (0.1, 0.1, 0.1)) for name in ("low", "high")]
+    joints = [
+        ch.revolute("foot", "ground", "low", axis=(0, 1, 0), stiffness=1e3),
+        ch.revolute("knee", "low", "high", axis=(0, 1, 0), at=(0, 0, 1), stiffness=1.0),
+    ]
+    rest = ch.equilibrium(ch.System(bodies, joints))
+    assert rest.weakest == "knee"
+    assert "gives way at 'knee'" in str(rest)
+    assert "gives way" not in str(ch.equilibrium(ch.System(bodies[:1], joints[:1])))

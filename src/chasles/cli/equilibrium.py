@@ -57,6 +57,7 @@ def equilibrium(
         with Progress(0, 0, what="balancing ...", steady=True):
             found = _at_rest(find_study(model, change, law))
         told = {"q": _by_joint(found, found.q), "stability": found.stability, "residual": found.residual}
+        told |= {name: getattr(found, name) for name in ("running", "weakest") if hasattr(found, name)}
         _say(json_output, told, found)
         return
     path, span, unit = _range(over)

@@ -98,6 +98,9 @@ def say(found: dict[str, Any]) -> None:
     for joint, values in found["q"].items():
         table.add_row(escape(joint), " ".join(f"{value:.6g}" for value in values))
     console.print(table)
+    if not found["modes"]:
+        console.print("no modes: constraints and drives alone decide how everything moves", highlight=False)
+        return
     modes = Table(title="modes", title_justify="left", box=None)
     for column in ("mode", "frequency [Hz]", "damping", "eigenvalue [1/s]", "shape: largest parts", "energy in"):
         modes.add_column(column)
@@ -125,6 +128,11 @@ def linear_system(study: Any, at_start: bool) -> tuple[Any, str]:
         except RuntimeError as error:
             raise ValueError(f"{error}, or take --at-start") from None
         q, about = rest.q, f"an equilibrium, statically {rest.stability}"
+        if not len(rest.independent):
+            about = "the only state that its constraints allow"
+        if rest.running:
+            about = f"a state at t = 0 s that is held in motion by {', '.join(map(repr, rest.running))}"
+            v = mechanism.consistent_velocities(q, [0.0] * mechanism.nv)
     return ch.linearize(mechanism, q, v, control), about
 
 

@@ -16,6 +16,7 @@ from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.body_equilibrium import BodyEquilibrium, body_equilibrium, system_of
+from chasles.simulation.closed.allowed import running_constraints
 from chasles.simulation.closed.statics import ClosedStatics
 from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_values import Values, by_name
@@ -48,9 +49,17 @@ class Equilibrium:
     independent: np.ndarray
     joints: dict[str, slice] = field(default_factory=dict)  # where in q the coordinates of each joint are
     units: tuple[str, ...] = ()  # of the numbers in q, "rad", "m", or nothing for quaternions
+    running: tuple[str, ...] = ()  # constraints, such as drives, that move at this time
+    weakest: str = ""  # the joint that moves most where displacements raise the energy least
 
     def __str__(self) -> str:
         lines = [f"{self.stability} equilibrium, found in {self.iterations} iterations"]
+        if not len(self.independent):
+            lines = ["no freedoms left: constraints and drives alone decide where everything is"]
+        if self.running:
+            lines += [f"not at rest: {', '.join(map(repr, self.running))} moves at this time, and what follows with it"]
+        if self.stability == "unstable":
+            lines += [f"it gives way at {self.weakest!r}; for a stable one start with other coordinates there"]
         units = self.units or ("",) * len(self.q)
         told = [f"{x:.9g} {unit}".rstrip() for x, unit in zip(self.q, units, strict=True)]
         lines += [f" {name}: {', '.join(told[at])}" for name, at in self.joints.items() if at.stop > at.start]
@@ -136,7 +145,10 @@ def equilibrium(
         if (np.abs(point.left) <= tolerance * scale).all():
             point = _polished(statics, point, scale)
             residual = float(np.abs(point.left).max(initial=0.0))
-            return Equilibrium(point.q, residual, iteration, point.stiffness, point.error, **statics.found(point))
+            told = statics.found(point) | {"weakest": _weakest(mechanism, point)}
+            if isinstance(mechanism, ClosedMechanism):
+                told["running"] = running_constraints(mechanism, point.q, t)
+            return Equilibrium(point.q, residual, iteration, point.stiffness, point.error, **told)
         matrix, size = point.stiffness * point.sizes / scale[:, None], len(point.left)
         for _ in range(30):  # damp until the forces get smaller
             rows = np.concatenate([matrix, np.sqrt(damping) * np.eye(size)])
@@ -160,6 +172,15 @@ def equilibrium(
         f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} [N m or N] is left at "
         f"joint {joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer"
     )
+
+
+def _weakest(mechanism: Mechanism | ClosedMechanism, point: Point) -> str:
+    """The joint that moves most, in 1 rad and lengths of the model, where displacements raise the energy least."""
+    if not len(point.chosen):
+        return ""
+    scaled = point.stiffness * np.outer(point.sizes, point.sizes)
+    _, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    return mechanism.tables.joint_of_velocity(int(point.chosen[np.argmax(np.abs(vectors[:, 0]))]))
 
 
 def _compared_with(statics: Statics, point: Point, tolerance: float) -> np.ndarray:

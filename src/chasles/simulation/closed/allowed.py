@@ -38,7 +38,17 @@ def require_on_constraints(function: str, mechanism: ClosedMechanism, q: np.ndar
     amounts, limit = equations.by_constraint(speeds / equations.units), SATISFIED * (1.0 + equations.fastest(v))
     if not amounts.max(initial=0.0) <= limit:
         listed = equations.listed(amounts, limit, "[m/s or rad/s]", equations.by_constraint(speeds))
-        raise AssemblyError(f"{function}: the velocities violate {listed}; take those of `consistent_velocities`")
+        raise AssemblyError(
+            f"{function}: the velocities violate {listed}; take those of `mechanism.consistent_velocities(q, v)`, or in "
+            "a model file a drive that stands still"
+        )
+
+
+def running_constraints(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> tuple[str, ...]:
+    """Names of the constraints, such as drives, that a mechanism at rest violates at a time: they move it."""
+    equations = LoopEquations(mechanism, t)
+    speeds = equations.by_constraint(equations.speeds(q, np.zeros(mechanism.nv)) / equations.units)
+    return tuple(name for name, speed in zip(equations.names, speeds, strict=True) if speed > SATISFIED)
 
 
 class Motions(NamedTuple):
