@@ -61,7 +61,7 @@ def test_at_a_change_point_the_singular_configuration_is_named():
 
 
 def test_a_running_drive_is_named_where_nothing_is_free():
-    system, q = linkage(0.06)
+    system, _ = linkage(0.06)
     mechanism = system.compile("relative")
     rest = ch.equilibrium(mechanism, {"motor": START})
     assert rest.running == ("drive",)

@@ -196,7 +196,7 @@ class TreeDynamics(JointView):
         return 0, ()
 
     def configured(self, t: float, y: np.ndarray) -> np.ndarray | None:
-        """The state moved onto the constraints at a time, next to where it is; None if it cannot be. A tree has none."""
+        """The state moved onto the constraints at a time, near where it is; None if it cannot be. A tree has none."""
         return y
 
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:

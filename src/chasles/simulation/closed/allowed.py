@@ -39,8 +39,8 @@ def require_on_constraints(function: str, mechanism: ClosedMechanism, q: np.ndar
     if not amounts.max(initial=0.0) <= limit:
         listed = equations.listed(amounts, limit, "[m/s or rad/s]", equations.by_constraint(speeds))
         raise AssemblyError(
-            f"{function}: the velocities violate {listed}; take those of `mechanism.consistent_velocities(q, v)`, or in "
-            "a model file a drive that stands still"
+            f"{function}: the velocities violate {listed}; take those of `mechanism.consistent_velocities(q, v)`, or "
+            "in a model file a drive that stands still"
         )
 
 
