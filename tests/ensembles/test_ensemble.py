@@ -14,9 +14,11 @@ import pytest
 import chasles as ch
 from chasles.ensembles.design import design_of
 from chasles.ensembles.ensemble import ensemble, title_of
+from chasles.ensembles.executor import same_versions
 from chasles.ensembles.journal import Journal, JournalError
 from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble
+from chasles.ensembles.study_file import StoredArrays
 from chasles.ensembles.work import MemberOutcome, Work
 from chasles.io.result.lock import Lock
 from tests.commands import chasles
@@ -371,6 +373,27 @@ def test_a_study_file_is_opened_at_once(tmp_path):
     assert len(again) == 10_000
     assert time.process_time() - before < 1.0
     same(found, again)
+
+
+def test_xarray_reads_no_more_of_a_study_file_than_is_looked_at(tmp_path, monkeypatch):
+    found = ensemble(ishigami, sample=dict.fromkeys("xyz", "uniform(0, 1)"), n=100, file=tmp_path / "s.h5")
+    read, part = [], StoredArrays.part
+    monkeypatch.setattr(StoredArrays, "part", lambda *some: read.append(some[1:]) or part(*some))
+    data = Ensemble.open(tmp_path / "s.h5").to_xarray()
+    assert data["x"].shape == (100,)
+    assert read == []
+    np.testing.assert_array_equal(data["value"][10:14], found["value"][10:14])
+    np.testing.assert_array_equal(data["x"].isel(member=[3, 50]), found["x"][[3, 50]])
+    assert [(name, np.arange(100)[key].tolist()) for name, key in read] == [("value", [*range(10, 14)]), ("x", [3, 50])]
+
+
+def test_a_worker_with_another_version_is_refused():
+    class Client:
+        def run(self, function, on_error):
+            return {"tcp://here": function(), "tcp://gone": OSError("gone"), "tcp://there": "0.0.1"}
+
+    with pytest.raises(ValueError, match=r"tcp://there has chasles 0.0.1, and here it is .*; install the same"):
+        same_versions(Client())
 
 
 def test_a_report_of_a_study_has_all_of_it(tmp_path):

@@ -119,7 +119,7 @@ def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Fi
     elif not isinstance(where, Client):
         raise ValueError(f"ensemble: executor is {where!r}; expected {WHERE}")
     try:
-        _same_versions(client)
+        same_versions(client)
         sent = client.scatter(work, broadcast=True)
         workers = max(1, sum(client.nthreads().values()))
         futures = [
@@ -139,7 +139,7 @@ def _version() -> str:
     return __version__
 
 
-def _same_versions(client: Any) -> None:
+def same_versions(client: Any) -> None:
     """A ValueError if a worker has another chasles: its numbers may be others."""
     mine = _version()
     for worker, found in client.run(_version, on_error="return").items():

@@ -173,18 +173,17 @@ class Ensemble:
         return pandas.DataFrame(dict(self.columns())).set_index("member")
 
     def to_xarray(self) -> xarray.Dataset:
-        """An xarray.Dataset along members; series along time too."""
+        """An xarray.Dataset along members; series along time too. What is in a study file is read when it is asked for:
+        it may be larger than memory."""
         import xarray
 
+        from chasles.ensembles.lazy import variable
+
         data: dict[str, Any] = {}
-        for name, values in {**self.parameters, **self.quantities}.items():
-            if name == TIMES_OF_SERIES:
-                continue
-            along = ["member"]
-            if name.startswith("series("):
-                along.append("t")
-            along += [f"{name} component"] * (np.ndim(values) - len(along))
-            data[name] = (tuple(along), np.asarray(values))
+        for values in (self.parameters, self.quantities):
+            for name in values:
+                if name != TIMES_OF_SERIES:
+                    data[name] = variable(values, name, name.startswith("series("))
         data["status"] = (("member",), self.status)
         where = {"t": self.times} if TIMES_OF_SERIES in self.quantities else {}
         return xarray.Dataset(data, where)

@@ -31,13 +31,28 @@ class StoredArrays(Mapping[str, Any]):
         self.file, self.group, self.names = file, group, names
 
     def __getitem__(self, name: str) -> np.ndarray:
+        return self.part(name, ())
+
+    def part(self, name: str, key: tuple[Any, ...]) -> np.ndarray:
+        """A part of a dataset; no more is read."""
         import h5py
 
         if name not in self.names:
             raise KeyError(name)
         with h5py.File(self.file) as found:
-            values: np.ndarray = found[self.group][_escaped(name)][:]
+            values: np.ndarray = found[self.group][_escaped(name)][key]
         return values
+
+    def form(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of a dataset, which is not read."""
+        import h5py
+
+        with h5py.File(self.file) as found:
+            place = found[self.group][_escaped(name)]
+            return tuple(place.shape), place.dtype
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names  # what is there is not read for that
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

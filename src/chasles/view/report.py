@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from chasles.display import style
-from chasles.display.html import visible
 from chasles.io.result.header import describe as header_of
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
@@ -25,11 +24,11 @@ from chasles.view.citations import citations
 from chasles.view.method_text import described
 from chasles.view.model_of_run import repeated
 from chasles.view.page import Page
-from chasles.view.page_html import digest, page_text, read
+from chasles.view.page_html import page_text
 from chasles.view.plot import plot
+from chasles.view.report_html import LISTED, escaped, report_page, report_table, rounded, section
 from chasles.view.series import ARROWS, left_out, reactions_of, thinned
 
-LISTED = 60  # rows of a table of the model; longer ones are cut, and say so
 JOINTS = 6  # panels of joints
 PICTURE = (900, 660)  # pixels
 
@@ -46,33 +45,18 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
     body = "".join(
         [
             _head(run),
-            _section("Model", _model(run)),
-            _section("Start", _start(run)),
-            _section("Method", _method(run, known)),
-            _section("Certificate", _certificate(run)),
-            _section("Figures", _figures(run) + _reactions(run) + _forces(run)),
-            _section("Events", _events(run)) if run.events else "",
-            _section("In motion", _page(run)) if len(run) else "",
-            _section("To do it again", _again(run, known)),
-            _section("To cite", "<ol>" + "".join(f"<li>{_text(item)}</li>" for item in _cited(run, known)) + "</ol>"),
+            section("Model", _model(run)),
+            section("Start", _start(run)),
+            section("Method", _method(run, known)),
+            section("Certificate", _certificate(run)),
+            section("Figures", _figures(run) + _reactions(run) + _forces(run)),
+            section("Events", _events(run)) if run.events else "",
+            section("In motion", _page(run)) if len(run) else "",
+            section("To do it again", _again(run, known)),
+            section("To cite", "<ol>" + "".join(f"<li>{escaped(item)}</li>" for item in _cited(run, known)) + "</ol>"),
         ]
     )
-    sheet = read("report.css")
-    inside = (
-        f"'{digest(read('page.js'))}'",
-        f"'{digest(read('page.css'))}'",
-    )  # of the 3D page, which inherits the policy
-    policy = (
-        f"default-src 'none'; script-src {inside[0]}; style-src '{digest(sheet)}' {inside[1]}; img-src data:; "
-        "frame-src 'self'; base-uri 'none'; form-action 'none'"
-    )
-    text = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Report of {_text(run.mechanism.system.name)}</title><style>{sheet}</style></head>"
-        f"<body><main>{body}</main></body></html>\n"
-    )
+    text = report_page(f"Report of {run.mechanism.system.name}", body, motion=True)
     if path is not None:
         style.put(text.encode(), path)
     return text
@@ -84,18 +68,18 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
 def _head(run: Any) -> str:
     certificate = run.certificate
     verdict = f'<span class="verdict {"good" if certificate.passed else "bad"}">'
-    verdict += f"{'✓' if certificate.passed else '✗'} certificate {_text(certificate.status)}</span>"
+    verdict += f"{'✓' if certificate.passed else '✗'} certificate {escaped(certificate.status)}</span>"
     times = f"t = {run.t[0]:g} to {run.t[-1]:g} s, {len(run)} points" if len(run) else "no point"
     return (
-        f'<h1>{_text(run.mechanism.system.name)}</h1><p class="soft">{_text(described(run))}; {times}; '
-        f"{_text(run.message)}</p>{verdict}"
+        f'<h1>{escaped(run.mechanism.system.name)}</h1><p class="soft">{escaped(described(run))}; {times}; '
+        f"{escaped(run.message)}</p>{verdict}"
     )
 
 
 def _model(run: Any) -> str:
     system = run.mechanism.system
     bodies = [
-        (body.name, _number(body.mass), _numbers(body.com), _numbers([body.inertia[k][k] for k in range(3)]))
+        (body.name, rounded(body.mass), _numbers(body.com), _numbers([body.inertia[k][k] for k in range(3)]))
         for body in system.bodies
     ]
     joints = [
@@ -117,9 +101,9 @@ def _model(run: Any) -> str:
         drawn = f'<figure><img class="picture" alt="{alt}" src="{_image(run.picture(middle, size=PICTURE))}">'
         drawn += f'<figcaption class="soft">{alt}</figcaption></figure>'
     tables = [
-        _table(("body", "mass [kg]", "center of mass [m]", "moments of inertia [kg m²]"), bodies, numbers=(1,)),
-        _table(("joint", "kind", "parent", "child", "place on the parent [m]", "axis there"), joints),
-        _table(("force, actuator or constraint", "kind"), more),
+        report_table(("body", "mass [kg]", "center of mass [m]", "moments of inertia [kg m²]"), bodies, numbers=(1,)),
+        report_table(("joint", "kind", "parent", "child", "place on the parent [m]", "axis there"), joints),
+        report_table(("force, actuator or constraint", "kind"), more),
     ]
     top = f'<div class="side"><div>{drawn}</div>{tables[2]}</div>' if tables[2] else f'<div class="alone">{drawn}</div>'
     return f"{says}{top}{tables[1]}{tables[0]}"
@@ -128,14 +112,14 @@ def _model(run: Any) -> str:
 def _start(run: Any) -> str:
     """The start that was taken, and what assembly changed of it."""
     values = [(one.joint, one.q, one.q_from, one.v, one.v_from) for one in run.task.start_values]
-    taken = _table(("joint", "coordinates", "", "velocities", ""), values)
+    taken = report_table(("joint", "coordinates", "", "velocities", ""), values)
     if not run.start_changes:
         return taken
     rows = [
         (one.name, one.quantity, _numbers(one.before), _numbers(one.after), one.unit, "given" if one.given else "")
         for one in run.start_changes
     ]
-    table = _table(("joint or body", "of it", "before", "after", "unit", ""), rows)
+    table = report_table(("joint or body", "of it", "before", "after", "unit", ""), rows)
     return f"{taken}<p>The start was put onto the constraints (<code>assemble</code>), which changed</p>{table}"
 
 
@@ -152,7 +136,7 @@ def _method(run: Any, header: Mapping[str, Any]) -> str:
     rows += [("steps", work), ("time", f"{solution.seconds:.3g} s")]
     rows.append(("made", header["created"]) if "command" in header else ("reported", header["created"]))
     rows.append(("versions", ", ".join(f"{name} {value}" for name, value in header["versions"].items())))
-    return _table((), rows)
+    return report_table((), rows)
 
 
 def _certificate(run: Any) -> str:
@@ -167,8 +151,8 @@ def _certificate(run: Any) -> str:
         )
         for finding in certificate.findings
     ]
-    table = _table(("", "value", "at most", "", ""), rows, numbers=(1, 2))
-    return table + "".join(f"<p>{_text(line)}</p>" for line in certificate.after())
+    table = report_table(("", "value", "at most", "", ""), rows, numbers=(1, 2))
+    return table + "".join(f"<p>{escaped(line)}</p>" for line in certificate.after())
 
 
 def _figures(run: Any) -> str:
@@ -187,23 +171,23 @@ def _figures(run: Any) -> str:
     buffer = io.BytesIO()
     plot(run, *names).savefig(buffer, format="svg", metadata={"Date": None})
     source = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
-    return f'<figure><img class="chart" alt="{_text(", ".join(names))} over time" src="{source}"></figure>'
+    return f'<figure><img class="chart" alt="{escaped(", ".join(names))} over time" src="{source}"></figure>'
 
 
 def _reactions(run: Any) -> str:
     """The largest force and torque of each joint whose reactions are known."""
     notes: list[str] = []
     t, wrenches = reactions_of(run, notes)
-    said = "".join(f"<p>{_text(note)}.</p>" for note in notes)
+    said = "".join(f"<p>{escaped(note)}.</p>" for note in notes)
     rows = []
     for name, wrench in wrenches.items():
         sizes = [np.linalg.norm(wrench[:, part], axis=1) for part in (slice(3, 6), slice(0, 3))]
-        rows.append((name, *(text for size in sizes for text in (_number(size.max()), f"{t[size.argmax()]:.4g}"))))
+        rows.append((name, *(text for size in sizes for text in (rounded(size.max()), f"{t[size.argmax()]:.4g}"))))
     if not rows:
         return said
     head = ("reaction of", "largest force [N]", "at t [s]", "largest torque [N m]", "at t [s]")
     often = "all saved times" if len(t) == len(run) else f"{len(t)} of the saved times"
-    return f'{_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>{said}'
+    return f'{report_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>{said}'
 
 
 def _forces(run: Any) -> str:
@@ -216,21 +200,21 @@ def _forces(run: Any) -> str:
             left_out(notes, f"Force of {name}", error)
             continue
         for column, own in zip(run.force_columns(name), values.T, strict=True):
-            ends = [text for k in (own.argmin(), own.argmax()) for text in (_number(own[k]), f"{part.t[k]:.4g}")]
+            ends = [text for k in (own.argmin(), own.argmax()) for text in (rounded(own[k]), f"{part.t[k]:.4g}")]
             rows.append((name, column.part, column.unit, *ends))
     head = ("force of", "", "unit", "smallest", "at t [s]", "largest", "at t [s]")
-    said = "".join(f"<p>{_text(note)}.</p>" for note in notes)
-    return _table(head, rows, numbers=(3, 4, 5, 6)) + said
+    said = "".join(f"<p>{escaped(note)}.</p>" for note in notes)
+    return report_table(head, rows, numbers=(3, 4, 5, 6)) + said
 
 
 def _events(run: Any) -> str:
     """What happened and when: impacts with the energy that they cost, sticking, slipping, events of the user."""
     lost = {(strike.t, name): strike.lost for strike in run.strikes for name in strike.names[:1]}
     rows = [
-        (f"{one.t:.9g}", one.event.name, _number(lost[key]) if (key := (one.t, one.event.name)) in lost else "")
+        (f"{one.t:.9g}", one.event.name, rounded(lost[key]) if (key := (one.t, one.event.name)) in lost else "")
         for one in run.events
     ]
-    return _table(("t [s]", "event", "energy lost [J]"), rows, numbers=(0, 2))
+    return report_table(("t [s]", "event", "energy lost [J]"), rows, numbers=(0, 2))
 
 
 def _page(run: Any) -> str:
@@ -243,13 +227,13 @@ def _again(run: Any, header: Mapping[str, Any]) -> str:
     parts = []
     if command := header.get("command"):
         words = [Path(command[0]).name, *map(_without_folder, command[1:])]
-        parts.append(f"<p>It was made by</p><pre>{_text(shlex.join(words))}</pre>")
+        parts.append(f"<p>It was made by</p><pre>{escaped(shlex.join(words))}</pre>")
     parts.append("<p>The model below, kept as <code>model.toml</code>, is simulated again by</p>")
     parts.append("<pre>chasles run model.toml</pre><p>or in Python by</p>")
     parts.append('<pre>import chasles as ch\n\nrun = ch.load("model.toml").run()</pre>')
     if missing:
-        parts.append(f"<p>A file cannot say all of it: {_text('; '.join(missing))}.</p>")
-    parts.append(f"<details><summary>model.toml</summary><pre>{_text(text)}</pre></details>")
+        parts.append(f"<p>A file cannot say all of it: {escaped('; '.join(missing))}.</p>")
+    parts.append(f"<details><summary>model.toml</summary><pre>{escaped(text)}</pre></details>")
     return "".join(parts)
 
 
@@ -266,18 +250,6 @@ def _cited(run: Any, header: Mapping[str, Any]) -> list[str]:
 # ------------------------------------------------------------ pieces
 
 
-def _section(title: str, content: str) -> str:
-    return f"<section><h2>{title}</h2>{content}</section>"
-
-
-def _text(given: Any) -> str:
-    return html.escape(visible(str(given)), quote=True)
-
-
-def _number(value: float) -> str:
-    return f"{value:.6g}"
-
-
 def _axes(joint: Joint) -> str:
     """The axes of a joint in the frame of its parent, before it moves."""
     turn = quaternion_to_matrix(np.array(joint.parent_frame[:4]))
@@ -286,28 +258,11 @@ def _axes(joint: Joint) -> str:
 
 
 def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(_number(value) for value in values)
+    return ", ".join(rounded(value) for value in values)
 
 
 def _count(items: Sequence[Any], one: str, several: str) -> str:
     return f"{len(items)} {one if len(items) == 1 else several}" if items else ""
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...] = ()) -> str:
-    if not rows:
-        return ""
-    shown = list(rows[:LISTED])
-    top = f"<thead><tr>{''.join(f'<th>{_text(cell)}</th>' for cell in head)}</tr></thead>" if head else ""
-    lines = []
-    for row in shown:
-        cells = [
-            f'<td class="number">{_text(x)}</td>' if k in numbers else f"<td>{_text(x)}</td>" for k, x in enumerate(row)
-        ]
-        if not head:
-            cells[0] = f'<th scope="row">{_text(row[0])}</th>'
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    rest = f'<p class="soft">and {len(rows) - LISTED} more</p>' if len(rows) > LISTED else ""
-    return f'<div class="scroll"><table>{top}<tbody>{"".join(lines)}</tbody></table></div>{rest}'
 
 
 def _image(image: Any) -> str:
