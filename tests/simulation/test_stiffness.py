@@ -37,6 +37,16 @@ def test_a_stiff_spring_is_found_and_named():
     assert found[0].filename == __file__
 
 
+def test_a_stiff_tie_is_found_though_steps_vary():
+    """Between 0.45 and 0.7 of the limit of stability: the tie is moved by the rods, and its damper dies out."""
+    rods = [ch.Body(f"rod {k}", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for k in range(2)]
+    at = {"axis": (0, 1, 0)}
+    hinges = [ch.revolute("a", "ground", "rod 0", **at), ch.revolute("b", "rod 0", "rod 1", at=(1, 0, 0), **at)]
+    tie = ch.Spring("tie", ("ground", "rod 1"), ((2, 0, 1), (1, 0, 0)), 1e7, 1e5, 1.0)
+    with pytest.warns(StiffnessWarning, match="dies out with 2.2e\\+05 1/s"):
+        ch.simulate(ch.System(rods, hinges, forces=[tie]), (0, 1), progress=False, certificate=False)
+
+
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 def test_stiff_bushings_are_found_and_the_line_helps(coordinates):
     with pytest.warns(StiffnessWarning, match="rod|free") as found:

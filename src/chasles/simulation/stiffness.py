@@ -24,7 +24,8 @@ MANY = 3000  # steps from which on it is worth while to look
 STATES, STEPS = 3, 20  # of the run that are looked at, and steps before each
 VECTORS = 40  # of Arnoldi's method at most
 DIFFERENCE = 1e-6  # of 1 rad and the like
-NEAR = 0.5  # of the limit of stability: steps that are held up by it go back and forth below it
+# of the limit of stability: steps that are held up by it go back and forth below it
+ALL_ABOVE, ONE_ABOVE = 0.4, 0.6
 BEYOND = 3.0  # times the |h λ| at which a part that moves is as accurate as rtol asks
 GROWS = 1e-3  # a factor of a step beyond 1 by this is unstable
 COMMON = 2.5  # limit of stability of methods that have no tableau
@@ -48,17 +49,20 @@ def warn_if_stiff(task: Any, solution: Solution) -> None:
 def stiff_part(task: Any, solution: Solution) -> str:
     """What is stiff and what to write; nothing if the run was not held up."""
     at = np.unique(np.linspace(len(solution.t) // 2, len(solution.t) - 1, STATES).astype(int))
-    worst, name, shortest = 0.0j, "", np.inf
+    worst, name, shortest, nearest = 0.0j, "", np.inf, 0.0
     for k in at[::-1]:
         step, near = step_at(solution, int(k)), Vicinity(task, float(solution.t[k]), np.array(solution.y[k]))
         if not step * near.roughly() > AT_LEAST:
             return ""
         value, where = near.largest()
-        if not held_up(task, step, value):
+        share = step * abs(value) / stable_radius(task.method, value)
+        if not (share > ALL_ABOVE and is_idle(task, step, value)):
             return ""
-        shortest = min(step, shortest)
+        shortest, nearest = min(step, shortest), max(share, nearest)
         if abs(value) > abs(worst):
             worst, name = value, where
+    if nearest < ONE_ABOVE:
+        return ""
     what = "dies out" if abs(worst.real) > abs(worst.imag) else "oscillates"
     said = (
         f"the system is stiff: {name} {what} with {abs(worst):.2g} 1/s, and though it hardly takes part in the motion, "
@@ -80,12 +84,12 @@ def step_at(solution: Solution, k: int) -> float:
     return abs(float(solution.t[-1] - solution.t[0])) / solution.steps
 
 
-def held_up(task: Any, step: float, value: complex) -> bool:
-    """Whether steps of this length are as long as is stable, and longer than a part with this λ would let them be if
-    it moved: its error in a step of order p is about |h λ|^(p + 1) / (p + 1)!."""
+def is_idle(task: Any, step: float, value: complex) -> bool:
+    """Whether steps of this length are longer than a part with this λ would let them be if it moved: its error in a
+    step of order p is about |h λ|^(p + 1) / (p + 1)!."""
     next_order = task.method.order + 1
     moving = (math.factorial(next_order) * task.more["rtol"]) ** (1 / next_order)
-    return step * abs(value) > max(NEAR * stable_radius(task.method, value), BEYOND * moving)
+    return step * abs(value) > BEYOND * moving
 
 
 def stable_radius(method: Any, value: complex) -> float:
