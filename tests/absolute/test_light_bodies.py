@@ -1,5 +1,7 @@
 """Light bodies between heavy ones, in absolute coordinates: their accelerations are differences of large ones."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,14 @@ def test_a_light_body_between_heavy_ones_costs_no_steps(light):
     assert bodies.solution.steps < 1.2 * joint.solution.steps
     assert np.abs(bodies.poses[-1] - joint.poses[-1]).max() < 2e-9
     assert bodies.mechanism.redundant == ()
+
+
+def test_a_body_that_is_too_light_is_named_before_the_run():
+    """From 1e-9 on rounding shortens the steps; in joint coordinates it does not."""
+    with pytest.warns(RuntimeWarning, match="body 'link 1' has 1e-10 of the mass of 'link 0'") as seen:
+        ch.simulate(arm(1e-10), (0.0, 1e-6), coordinates="absolute", max_evaluations=20)
+    assert len([one for one in seen if "of the mass of" in str(one.message)]) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ch.simulate(arm(1e-8), (0.0, 1e-6), coordinates="absolute")
+        ch.simulate(arm(1e-10), (0.0, 1e-3))

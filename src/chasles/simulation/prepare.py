@@ -18,6 +18,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.held_start import Holding
+from chasles.simulation.light_bodies import warn_of_light_bodies
 from chasles.simulation.start_values import Values, warn_of, with_followers
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
@@ -63,6 +64,7 @@ def prepare(
             if isinstance(own, Mechanism):  # q and v are its own
                 q, v = (with_followers(f"simulate: {key}", own, key, x) for key, x in (("q", q), ("v", v)))
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
+        warn_of_light_bodies(where, bodies.mechanism)
         state = bodies.start(start, q, v, poses, twists, assemble, held, mode)
         if held is None:  # else what is not held was a guess
             warn_of(where, bodies.start_changes)
