@@ -272,6 +272,17 @@ def test_an_unknown_quantity_ends_the_study_at_its_first_member(text, message):
         ensemble(ARM, set={"length": [0.5, 0.6]}, quantities=text)
 
 
+def test_a_study_that_broke_off_before_its_first_member_is_no_obstacle(tmp_path):
+    file = tmp_path / "s.h5"
+    with pytest.raises(ValueError, match="did you mean"):
+        ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbw)", file=file)
+    found = ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbow)", file=file)
+    same(found, Ensemble.open(file))
+    (tmp_path / "t.h5.journal").write_bytes(b"letters of somebody")
+    with pytest.raises(ValueError, match="resume=True"):
+        ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbow)", file=tmp_path / "t.h5")
+
+
 def test_the_norm_of_a_reaction_is_that_of_the_run():
     found = ensemble(ARM, set={"start": [1.0]}, quantities=["final(norm(reactions.elbow.force))"])
     force = found.member(0).reactions("elbow")[-1, 3:]

@@ -6,6 +6,8 @@ import pytest
 import chasles as ch
 from chasles.lie import pose as pose_group
 from chasles.view.scene import poses_at
+from tests.commands import chasles
+from tests.ensembles.test_ensemble import ARM
 from tests.simulation.systems import pendulum
 from tests.view.test_page import drawn_pose, rest
 
@@ -61,3 +63,16 @@ def test_what_is_wrong_with_a_page_of_a_study(study):
     with pytest.raises(ValueError, match="41 members; expected at most 40"):
         study.page(range(41))
     assert study.page().data["study"]["label"] == ["angle", "max(energy.kinetic)"]
+
+
+def test_the_command_shows_a_study(tmp_path):
+    file, page = tmp_path / "s.h5", tmp_path / "s.html"
+    ch.ensemble(ARM, set={"length": [0.4, 0.5, 0.6]}, quantities="max(joints.elbow)", file=file)
+
+    def view(what, members):
+        return chasles("view", str(what), "--members", members, "-o", str(page))
+
+    assert "wrote" in view(file, "0,2").stdout
+    assert '"members":[0,2]' in page.read_text()
+    for what, members, said in ((file, "7", "no member 7"), (file, "a", "expected numbers"), (ARM, "0", "for a study")):
+        assert said in view(what, members).stderr

@@ -78,16 +78,13 @@ def view(
 
 def show_study(runs: list[str], members: str | None, output: Path | None, laws: list[Path] | None) -> bool:
     """Show members of a study, if the file is one: the others are ghosts around the first."""
-    from chasles.cli.model import is_result, laws_in
-
-    path = Path(runs[0])
-    if path.suffix != ".h5" or not path.is_file() or is_result(path):
-        if members is not None:
-            raise ValueError(f"view: --members is for a study; {runs[0]} is none")
-        return False
+    from chasles.cli.model import laws_in
     from chasles.ensembles.study_file import is_study, open_study
 
-    if not is_study(path):
+    path = Path(runs[0])
+    if path.suffix != ".h5" or not path.is_file() or not is_study(path):
+        if members is not None:
+            raise ValueError(f"view: --members is for a study; {runs[0]} is none")
         return False
     if len(runs) > 1:
         raise ValueError(f"view: {path.name} is a study; show it by itself")

@@ -233,7 +233,10 @@ def _carried_out(
 
 
 def _begin(journal: Journal, file: Path, resume: bool, outcomes: dict[int, MemberOutcome]) -> None:
-    """A new journal, or with `resume` what there is of one."""
+    """A new journal, or with `resume` what there is of one. One of a study that broke off before its first member was
+    finished is no obstacle."""
+    if journal.file.exists() and journal.empty():
+        journal.file.unlink()
     if journal.file.exists():
         if not resume:
             raise ValueError(f"{file}: a study was begun there and is not finished; resume=True (--resume) goes on")

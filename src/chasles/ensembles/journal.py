@@ -58,6 +58,15 @@ class Journal:
         if good < self.file.stat().st_size:
             os.truncate(self.file, good)
 
+    def empty(self) -> bool:
+        """Whether nothing is lost without it: no member is finished in it, whatever study it is of."""
+        with self.file.open("rb") as stream:
+            head = stream.read(TITLE_HEAD.size)
+            if len(head) < TITLE_HEAD.size or head[:4] != b"STUD":
+                return False  # it is something else
+            stream.seek(TITLE_HEAD.unpack(head)[1], os.SEEK_CUR)
+            return _read(stream) is None
+
     def append(self, finished: list[tuple[int, MemberOutcome]]) -> None:
         """Write records, and tell the disk to keep them."""
         with self.file.open("ab") as stream:

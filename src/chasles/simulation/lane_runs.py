@@ -42,7 +42,8 @@ def refusal(task: Task) -> str:
         "joints stick or strike": dynamics.set_valued is not None,
         "events are looked for": bool(more["events"]),
         "steps end at stops": more["stops"] is not None and len(more["stops"]) > 0,
-        "laws jump or bend at times": more.get("breaks") is not None and len(more["breaks"]) > 0,
+        "laws depend on time, and steps end where they change": more.get("breaks") is not None
+        and len(more["breaks"]) > 0,
         "evaluations are limited": more["max_evaluations"] is not None,
         "a controller is asked": task.controller is not None,
         "a law is a function of Python": any(law.in_python for law in laws),
