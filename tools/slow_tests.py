@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1] / "tests"
-LIMIT = 0.3  # seconds of a test with all its parameters
+LIMIT = 0.1  # seconds of a test with all its parameters
 HEAD = f"# Tests that take more than {LIMIT} s, all parameters together; written by tools/slow_tests.py\n"
 
 

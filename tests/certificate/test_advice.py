@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 import chasles as ch
 from chasles.certificate import companion
@@ -25,6 +26,7 @@ def test_errors_that_fall_with_the_tolerance_are_not_called_chaos():
     assert better.certificate.passed, str(better.certificate)
 
 
+@pytest.mark.study
 def test_a_motion_that_forgets_its_start_says_until_when_tolerances_help():
     """The estimate is that of the tightest tolerances: a run with nearly these parts from the truth about then."""
     run = ch.simulate(chain(2), (0.0, 30.0), q=[2.5, 1.0])

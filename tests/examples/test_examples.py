@@ -31,7 +31,7 @@ def test_every_example_is_run():
     assert sorted(CASES) == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-LONG = ("plan_acrobot.py", "plan_arm.py", "plan_design.py", "plan_five_bar.py")  # many iterations
+LONG = ("plan_acrobot.py", "plan_arm.py", "plan_design.py", "plan_five_bar.py", "video_track.py")  # many iterations
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.study] * (name in LONG)) for name in CASES])

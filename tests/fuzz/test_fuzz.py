@@ -73,12 +73,12 @@ def sound(tmp_path_factory):
 
 
 def test_some_spoiled_models(tmp_path):
-    judge(*fuzz("models", 0, 8, tmp_path), 8)
+    judge(*fuzz("models", 0, 4, tmp_path), 4)
 
 
 def test_some_spoiled_results(sound):
-    found, memory = fuzz("results", 0, 15, sound)
-    judge(found, memory, 15)
+    found, memory = fuzz("results", 0, 8, sound)
+    judge(found, memory, 8)
     assert not any("refused" in outcome for outcome in found.values())  # all that is wrong is a ResultFileError
 
 

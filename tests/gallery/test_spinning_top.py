@@ -43,6 +43,7 @@ def by_newton(data, end):
     return solve_ivp(equation, (0, end), start, "DOP853", rtol=3e-14, atol=1e-14).y[:, -1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_each_formulation_follows_newton_s_law(data, formulation):

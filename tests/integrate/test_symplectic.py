@@ -304,7 +304,9 @@ def symplectic_defect(step, y):
     return abs(d.T @ form(step(y)[4:]) @ d - form(y[4:])).max()
 
 
-@pytest.mark.parametrize("method", ALL, ids=str)
+@pytest.mark.parametrize(
+    "method", [pytest.param(one, marks=[pytest.mark.study] * (one in COMPOSITIONS[1:4])) for one in ALL], ids=str
+)
 def test_steps_are_symplectic(method):
     problem = GENERIC if isinstance(getattr(method, "base", method), SymplecticTheta) else SWINGING
     for h in (0.2, -0.4):

@@ -1,6 +1,5 @@
 """What is used of Numba's private parts: in one module, tested by feature, bounded by version, not indispensable."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -14,25 +13,6 @@ from chasles.kernel import numba_private
 from chasles.kernel.policy import COMPILED
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = {  # modules of Numba that its documentation gives to writers of extensions, and what may be taken of them
-    "numba": {"carray", "typeof", "types"},
-    "numba.core": {"types", "event"},
-    "numba.core.errors": {"NumbaError"},
-    "numba.core.typing.templates": {"signature"},
-}
-
-
-def test_no_other_module_imports_a_private_part():
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        if path.name == "numba_private.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
-                allowed = PUBLIC.get(node.module, set())
-                names = {alias.name for alias in node.names}
-                assert node.module == "numba.extending" or names <= allowed, f"{path.name}:{node.lineno}"
-            elif isinstance(node, ast.Import):
-                assert not [a.name for a in node.names if a.name.startswith("numba.")], f"{path.name}:{node.lineno}"
 
 
 def test_the_bounds_are_those_of_the_package():

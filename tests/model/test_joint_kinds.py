@@ -1,6 +1,5 @@
 """A kind of joint is known everywhere or nowhere: what is missing for a new one is listed here."""
 
-import ast
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.system import placement
 from chasles.relative.tree import OWN_RECURSIONS
 
-SOURCES = Path(ch.__file__).parent
 VALUES = {
     "axis": (0.6, 0.0, 0.8),
     "axes": [(1, 0, 0), (0.6, 0.8, 0)],
@@ -77,21 +75,6 @@ def test_the_table_says_how_a_joint_moves(kind):
         normal = np.array(VALUES["normal"])
         np.testing.assert_allclose(np.cross(poses[:, 1:4], normal), 0, atol=1e-12)
         np.testing.assert_allclose(poses[:, 4:] @ normal, 0, atol=1e-12)
-
-
-def test_nobody_compares_the_name_of_a_kind():
-    """A property of `joint.traits` is meant; only the tables of equations and recursions are asked by name."""
-    found = []
-    for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Compare):
-                continue
-            sides = [node.left, *node.comparators]
-            kind = any(isinstance(side, ast.Attribute) and side.attr == "kind" for side in sides)
-            words = {item.value for side in sides for item in ast.walk(side) if isinstance(item, ast.Constant)}
-            if kind and words & set(JOINT_KINDS):
-                found.append(f"{path.relative_to(SOURCES)}:{node.lineno}: {ast.unparse(node)}")
-    assert not found, "\n".join(found)
 
 
 def test_a_joint_made_by_hand_has_as_many_screws_as_its_kind():

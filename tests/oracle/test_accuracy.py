@@ -100,7 +100,7 @@ def worst(group, name, samples, seed=0):
 
 
 @compiled
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.study)])
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.study)])
 @pytest.mark.parametrize(("group", "name"), BUDGETS)
 def test_errors_keep_the_budget(group, name, every):
     samples = [sample for k, sample in enumerate(vectors(group, name)) if (k + k // 6) % every == 0]

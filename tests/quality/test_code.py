@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from chasles.model.joint_kind import JOINT_KINDS
 from tests.quality.sources import PACKAGE, files, nodes, tree
 
 ROOT = Path(__file__).parents[2]
@@ -201,3 +202,40 @@ def test_functions_of_the_constrained_solver_are_short():
             if lines > 60 or count > 8:
                 found.append(f"{path.name}:{node.lineno}: {node.name} has {lines} lines and {count} arguments")
     assert not found, "\n".join(found)
+
+
+def test_nobody_compares_the_name_of_a_kind():
+    """A property of `joint.traits` is meant; only the tables of equations and recursions are asked by name."""
+    found = []
+    for path in files():
+        for node in nodes(path):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = [node.left, *node.comparators]
+            kind = any(isinstance(side, ast.Attribute) and side.attr == "kind" for side in sides)
+            words = {item.value for side in sides for item in ast.walk(side) if isinstance(item, ast.Constant)}
+            if kind and words & set(JOINT_KINDS):
+                found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, "\n".join(found)
+
+
+# modules of Numba that its documentation gives to writers of extensions, and what may be taken of them
+PUBLIC_IN_NUMBA = {
+    "numba": {"carray", "typeof", "types"},
+    "numba.core": {"types", "event"},
+    "numba.core.errors": {"NumbaError"},
+    "numba.core.typing.templates": {"signature"},
+}
+
+
+def test_one_module_imports_private_parts_of_numba():
+    for path in files():
+        if path.name == "numba_private.py":
+            continue
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
+                allowed = PUBLIC_IN_NUMBA.get(node.module, set())
+                names = {alias.name for alias in node.names}
+                assert node.module == "numba.extending" or names <= allowed, f"{path.name}:{node.lineno}"
+            elif isinstance(node, ast.Import):
+                assert not [a.name for a in node.names if a.name.startswith("numba.")], f"{path.name}:{node.lineno}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from chasles.model import joint as make
 from chasles.model.body import GROUND, Body
@@ -262,3 +263,5 @@ def all_kinds() -> list[Part]:
 
 
 MODELS: dict[str, Callable[[], list[Part]]] = {"chain": chain, "branching": branching, "all kinds": all_kinds}
+# where 60 digits take seconds: the tree with every kind of joint; the others are a study
+COSTLY = [pytest.param(name, marks=[pytest.mark.study] * (name != "all kinds")) for name in MODELS]

@@ -91,7 +91,7 @@ def allowed(what: str) -> float:
 
 
 @pytest.mark.parametrize("what", RESULTS)
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_one_state(name, what):
     model = case(name)
     for k in range(STATES):
@@ -100,7 +100,7 @@ def test_one_state(name, what):
 
 
 @pytest.mark.parametrize("what", RESULTS)
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_batches(name, what):
     """One row and three run state by state, four and more on lanes, the last lanes overlapping."""
     model = case(name)
@@ -110,7 +110,7 @@ def test_batches(name, what):
 
 
 @pytest.mark.parametrize("what", RESULTS)
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_leading_axes(name, what):
     model = case(name)
     found = compute(model.mechanism, what, {key: x[:6].reshape(2, 3, *x.shape[1:]) for key, x in model.given.items()})
@@ -119,7 +119,7 @@ def test_leading_axes(name, what):
 
 
 @pytest.mark.parametrize("what", [name for name in RESULTS if name not in ("poses", "mass_matrix")])
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_one_configuration_and_many_velocities(name, what):
     model = case(name)
     given = {**model.given, "q": model.given["q"][4]}
@@ -147,7 +147,7 @@ def test_threads_do_not_change_a_bit(what):
     np.testing.assert_array_equal(compute(two, what, given), compute(model.mechanism, what, given))
 
 
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_frames_are_bodies_or_places_on_them(name):
     """A frame moves as the body does: its pose is the body's times its own."""
     model = case(name)

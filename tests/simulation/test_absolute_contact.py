@@ -28,8 +28,8 @@ def loop(**more):
 
 
 CASES = {
-    "tree": lambda: (double_pendulum(), {"q": {"hip": 1.0, "knee": 0.3}}, 4.0),
-    "turned": lambda: (double_pendulum(-1.0), {"q": {"hip": -1.0, "knee": -0.3}}, 4.0),
+    "tree": lambda: (double_pendulum(), {"q": {"hip": 1.0, "knee": 0.3}}, 2.0),
+    "turned": lambda: (double_pendulum(-1.0), {"q": {"hip": -1.0, "knee": -0.3}}, 2.0),
     "loop": lambda: (*loop(), 2.0),
     "loop that sticks": lambda: (*loop(friction=1.0, static_friction=2.0, **STICKS), 3.0),
     "bearing": lambda: (pendulum(0.0), {"q": [1.0]}, 0.2),

@@ -125,7 +125,7 @@ def test_sticking_and_slipping_are_events(tmp_path):
     τ later, is zero again where it sticks; then the spring has to grow by 2 (S - F)."""
     k, V, F, S = 20.0, 0.3, 1.0, 2.0
     w = np.sqrt(k)
-    run = ch.simulate(stick_slip(), (0.0, 6.0), rtol=1e-11, atol=1e-12, file=tmp_path / "run.h5")
+    run = ch.simulate(stick_slip(), (0.0, 3.2), rtol=1e-11, atol=1e-12, file=tmp_path / "run.h5")
     names = [one.event.name for one in run.events]
     assert names[:4] == ["slide slips", "slide sticks"] * 2
     first, stops, again = (one.t for one in run.events[:3])

@@ -126,6 +126,7 @@ def test_ordinary_systems_are_not_stiff(name, monkeypatch):
     assert run.solution.steps > 50
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("name", sorted(model_files()))
 def test_the_gallery_is_not_stiff(name, monkeypatch):
     monkeypatch.setattr(stiffness, "MANY", 50)

@@ -115,7 +115,7 @@ def deviation(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-@pytest.fixture(params=models.MODELS)
+@pytest.fixture(params=models.COSTLY)
 def model(request) -> Case:
     return case(request.param)
 

@@ -64,7 +64,7 @@ def off(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_twist_derivatives(name, representation):
     """One state, and the same on lanes."""
     model = case(name)
@@ -75,7 +75,7 @@ def test_twist_derivatives(name, representation):
         assert off(many[k, 4], model.twists[representation][k]) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_jacobian_derivatives(name):
     model = case(name)
     mechanism, rng = model.mechanism, np.random.default_rng(2)
@@ -88,7 +88,7 @@ def test_jacobian_derivatives(name):
 
 
 @pytest.mark.parametrize("representation", ["body", "hybrid"])
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_inverse_dynamics_rates(name, representation):
     model = case(name)
     mechanism, more = model.mechanism, {"wrenches": list(model.wrenches), "representation": representation}
@@ -104,7 +104,7 @@ def test_inverse_dynamics_rates(name, representation):
         assert off(first[k], model.forces[k]) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_jacobian_partials(name):
     """Random freedoms on the way to a body, of which some are of one joint, differentiated once, twice and thrice."""
     model = case(name)

@@ -100,7 +100,7 @@ WHAT = [f"{what}, {representation}" for what in ("poses", "jacobian") for repres
 
 
 @pytest.mark.parametrize("what", [*WHAT, "inverse_dynamics", "forward_dynamics"])
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_derivatives_by_geometry(name, what):
     direction, expected = expected_by_geometry(name)
     bar = SOLVE_TOLERANCE if what == "forward_dynamics" else TOLERANCE
@@ -113,7 +113,7 @@ def test_derivatives_by_geometry(name, what):
         assert deviation(found, expected[what]) < bar
 
 
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_regressor(name):
     parts, mechanism = models.MODELS[name](), mechanism_of(name)
     tree, x = models.oracle_of(parts), given(name)
@@ -129,7 +129,7 @@ def test_regressor(name):
         assert deviation(found if rows == -1 else found[-1], expected) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("name", models.COSTLY)
 def test_regressor_times_parameters_is_inverse_dynamics(name):
     mechanism, rng = mechanism_of(name), np.random.default_rng(34)
     q = models.coordinates(mechanism, rng, 50)
