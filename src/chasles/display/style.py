@@ -187,7 +187,8 @@ def write(figure: Figure, file: str | Path) -> Path:
         kind, {}
     )  # same bytes again
     load_matplotlib(kind)
-    figure.savefig(buffer, format=kind, metadata=undated)
+    packed: dict[str, Any] = {"pil_kwargs": {"compress_level": 2}} if kind == "png" else {}  # half the time for a sixth
+    figure.savefig(buffer, format=kind, metadata=undated, **packed)
     return put(buffer.getvalue(), path)
 
 

@@ -75,7 +75,7 @@ class Solution:
             raise ValueError(f"Solution: times must lie in [{low:.6g}, {high:.6g}]")
         flat = wanted.reshape(-1)
         intervals, of = np.unique(np.clip(self.passed(flat) - 1, 0, len(self.t) - 2), return_inverse=True)
-        before, after, move = ends(intervals)
+        before, after, move = map(np.asarray, ends(intervals))  # rows of mapped files take long one by one
         if not np.isfinite(move).all():
             raise ValueError(
                 "Solution: the motion between two saved points turns by more than half a turn, so there is no unique "
@@ -84,13 +84,11 @@ class Solution:
         d, n = self.space.dimension, self.space.size
         addresses = self.space.operations(blocks.MOVE, blocks.PULLBACK)
         result, u, work = np.empty((flat.size, n)), np.empty(d), np.empty(2 * d)
-        for row, (k, when) in enumerate(zip(of, flat, strict=True)):
-            i = intervals[k]
-            h = self.t[i + 1] - self.t[i]
-            curve = (self.y[i], before[k], after[k], move[k])
-            dense_output.interpolate(
-                self.space.table, addresses, (when - self.t[i]) / h, h, *curve, result[row], u, work
-            )
+        first, last, y = (np.asarray(one) for one in (self.t[intervals], self.t[intervals + 1], self.y[intervals]))
+        h = last - first
+        for row, (k, theta) in enumerate(zip(of, (flat - first[of]) / h[of], strict=True)):
+            curve = (y[k], before[k], after[k], move[k])
+            dense_output.interpolate(self.space.table, addresses, theta, h[k], *curve, result[row], u, work)
         return result.reshape(*wanted.shape, n)
 
     def passed(self, times: np.ndarray, side: Literal["left", "right"] = "right") -> np.ndarray:

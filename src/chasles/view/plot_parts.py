@@ -37,7 +37,7 @@ def coordinates(joint: Joint, level: int) -> list[tuple[str, str]]:
     """Symbol and kind of unit ("rad", "m", "" for quaternions) of each coordinate, velocity or acceleration."""
     symbol = SYMBOLS[level]
     if joint.traits.quaternion:
-        turns = [(f"$\\omega_{a}$", "rad") for a in "xyz"] if level else [(f"$q_{a}$", "") for a in "wxyz"]
+        turns = [(f"$\\omega_{a}$", "rad") for a in "xyz"] if level else [(f"${a}$", "") for a in "wxyz"]
         moves = [(f"$v_{a}$", "m") for a in "xyz"] if level else [(f"${a}$", "m") for a in "xyz"]
         if level == 2:
             turns, moves = ([(s.replace("$", r"$\dot ", 1), u) for s, u in group] for group in (turns, moves))
@@ -167,7 +167,7 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
         speed = Panel(turning.title, "velocity [m/s]", moving, lambda part: part.frame(name).twist[:, 3:])
         return [turning, speed]
     if what == "orientation":
-        series = tuple(f"$q_{a}$" for a in "wxyz")
+        series = tuple(f"${a}$" for a in "wxyz")
         return [Panel(f"orientation of {shown}", "quaternion [1]", series, lambda part: part.frame(name).orientation)]
     kind = SPACE if what == "path" else OVER_TIME
     title = f"{what or 'position'} of {shown}"
