@@ -168,6 +168,63 @@ def test_a_function_of_parameters_serves_too():
     assert np.isclose(ch.fit.to_data(system, data, unknown, method="rk4", step=0.01)["length"], 0.3, rtol=1e-6)
 
 
+def test_a_system_has_its_places():
+    def system(mass):
+        return ch.System(
+            [ch.Body("bob", mass, (0.3, 0, 0), (0.01, 0.01, 0.01))],
+            [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0), damping=0.1)],
+        )
+
+    t = np.linspace(0, 1, 30)
+    data = {"t": t, "joints.pivot": ch.simulate(system(0.7), (0, 1), save=t, method="rk4", step=0.01).q[:, 0]}
+    unknown = {"bodies.bob.mass": "0.1:2"}
+    fit = ch.fit.to_data(system(1.0), data, unknown, method="rk4", step=0.01)
+    assert np.isclose(fit["bodies.bob.mass"], 0.7, rtol=1e-6)
+    assert fit.success
+    assert fit.message == "settled"
+    with pytest.raises(ValueError, match=r"no parameter 'bodies\.bob\.mas'"):
+        ch.fit.to_data(system(1.0), data, "bodies.bob.mas")
+    with pytest.raises(TypeError, match="the model is a Mechanism; expected a model file"):
+        ch.fit.to_data(system(1.0).compile(), data, unknown)
+
+
+def test_a_clock_that_is_not_the_model_s_is_refused(pendulum):
+    data = {"t": T, "joints.pivot": np.cos(T)}
+    with pytest.raises(ValueError, match=r"begins at -0.5 s, before the start of the model at 0 s; give span=\(-0.5, "):
+        ch.fit.to_data(pendulum, {**data, "t": T - 0.5}, "length")
+    with pytest.raises(ValueError, match=r"is from 100 to 101.47 s, long after .* subtract 100 from its times"):
+        ch.fit.to_data(pendulum, {**data, "t": T + 100}, "length")
+
+
+def test_a_local_minimum_is_left_or_named():
+    def swing(stiffness):
+        return ch.System(
+            [ch.Body("bob", 1.0, (0.3, 0, 0), (0.01, 0.01, 0.01))],
+            [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0), stiffness=stiffness)],
+        )
+
+    t, how = np.arange(0.0, 4.0, 0.04), {"method": "rk4", "step": 0.02}
+    angle = ch.simulate(swing(2.0), (0, t[-1]), save=t, **how).q[:, 0]
+    data = {"t": t, "joints.pivot": angle + 1e-3 * np.random.default_rng(3).normal(size=len(t))}
+    unknown = {"joints.pivot.stiffness": "0.1:20"}
+    caught, found = (ch.fit.to_data(swing(12.0), data, unknown, starts=starts, **how) for starts in (1, 4))
+    assert not caught.success
+    assert "times the scatter of the data; this looks like a local minimum" in caught.message
+    assert "not valid" in str(caught)
+    assert found.success
+    assert "local minimum" in found.message
+    assert abs(found["joints.pivot.stiffness"] - 2.0) < 5 * found.deviations["joints.pivot.stiffness"] < 0.05
+    assert abs(found.cost / (0.5 * len(t)) - 1) < 0.05  # half a square for each number
+
+
+def test_a_model_that_lacks_something_is_no_local_minimum(pendulum):
+    data = track(pendulum, noise=1e-4, length=0.6, damping=0.05, angle=0.8)
+    data["bodies.mark.position.x"] = data["bodies.mark.position.x"] + 0.05 * np.sin(5 * T)
+    fit = ch.fit.to_data(pendulum, data, {"length": "0.1:2", "angle": "0.1:2"})
+    assert "the model lacks something" in fit.message
+    assert "times the scatter" in fit.message
+
+
 @pytest.mark.study
 def test_the_command_writes_a_model_a_picture_and_a_report(pendulum, tmp_path):
     data = track(pendulum, noise=1e-3, length=0.6, damping=0.05, angle=0.8)

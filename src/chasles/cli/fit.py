@@ -40,6 +40,10 @@ def fit(
         list[str] | None, Parameter(negative=(), help="A sensor with an unknown constant error; may be given again.")
     ] = None,
     loss: Annotated[str, Parameter(help="linear; soft_l1, huber, cauchy or arctan bear outliers.")] = "linear",
+    span: Annotated[
+        tuple[float, float] | None,
+        Parameter(help="Start and end of the simulation [s]; else from the start of the model to the last row."),
+    ] = None,
     law: Laws = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Model file with what was found.")] = None,
     picture: Annotated[Path | None, Parameter(help="Measured and fitted, as .png, .pdf or .svg.")] = None,
@@ -64,7 +68,8 @@ def fit(
         raise ValueError("fit: nothing is unknown; name what is to be found, --unknown length=0.1:2")
     sensors = _sensors(column, noise, delay, bias)
     experiments = [Experiment(one, unknown=alone) for one in data]
-    found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None)
+    options = {} if span is None else {"span": span}
+    found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None, **options)
     print(found)
     for path, write in ((output, found.save), (picture, lambda to: found.plot(file=to)), (report, found.report)):
         if path is not None:

@@ -19,7 +19,7 @@ LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 
 
 def to_data(
-    model: str | Path | Study | Callable[..., System | Study],
+    model: str | Path | Study | System | Callable[..., System | Study],
     data: Any,
     unknown: Mapping[str, Any] | Sequence[str],
     *,
@@ -27,17 +27,22 @@ def to_data(
     loss: str = "linear",
     laws: Mapping[str, Any] | None = None,
     max_iterations: int = 50,
+    starts: int = 4,
     **options: Any,
 ) -> DataFit:
     """Find unknown numbers of a model so that its simulations fit what was measured.
 
-    model: a model file, what `load` returns, or a function of parameters that returns a System (or a Study, with its
-    start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are called as what
-    they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are.
+    model: a model file, what `load` returns, a System, or a function of parameters that returns a System (or a Study,
+    with its start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are called
+    as what they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are.
 
     unknown: names, or names with what is known of them: a range "0.1:2", a prior "normal(1, 0.1)", both, or None. A
-    name is a parameter of the model file, a path such as "joints.elbow.damping", "bodies.arm" for the whole inertia of
-    a body (which stays physical), or "initial.q.elbow", "initial.v", ... for the start.
+    name is a parameter of the model file or function, a path such as "joints.elbow.damping", "bodies.arm" for the whole
+    inertia of a body (which stays physical), or "initial.q.elbow", "initial.v", ... for the start.
+
+    starts: how many further ways are tried while the residual is far above the scatter of the data, which is a sign of
+    a local minimum: on each more and more of the data is fitted, first from the given values, then from others within
+    the ranges. 1: none.
 
     loss: "linear" (least squares), or one that bears outliers: "soft_l1", "huber", "cauchy", "arctan". options: of
     `simulate`, in place of those of the model; the method must be explicit.
@@ -48,6 +53,8 @@ def to_data(
         if name not in (*STEPPING, "span", "control"):
             known = (*STEPPING, "span", "control")
             raise ValueError(f"fit: there is no option {name!r}; {meant(name, known)}expected {', '.join(known)}")
+    if isinstance(starts, bool) or not isinstance(starts, int) or starts < 1:
+        raise ValueError(f"fit: starts is {starts!r}; expected a whole number, 1 or more")
     names = (
         unknown if isinstance(unknown, Mapping) else dict.fromkeys([unknown] if isinstance(unknown, str) else unknown)
     )
@@ -56,4 +63,4 @@ def to_data(
     if not given:
         raise ValueError("fit: there is no data")
     problem = problem_of(model, given, names, dict(sensors or {}), laws, options)
-    return solved(problem, loss, max_iterations, model)
+    return solved(problem, loss, max_iterations, model, starts)

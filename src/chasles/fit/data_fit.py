@@ -56,7 +56,9 @@ class DataFit:
     fit["length"] is the value of an unknown; `deviations`, `intervals()` and `correlation` tell how well it is known,
     `told` which combinations of unknowns the data tells (its text names those that it cannot). `study(k)` is the model
     of experiment k with the values found, `run(k)` its simulation. `residuals[k]` has the differences of its sensors,
-    `noise[k]` their standard deviations.
+    `noise[k]` their standard deviations. `success`: False if the iteration has not settled, or if this looks like a
+    local minimum: the residual is far above the scatter of the data, and intervals do not hold. `message` says which.
+    `cost`: half the sum of squares (or of the loss) in units of the noise.
     """
 
     found: Found
@@ -70,6 +72,9 @@ class DataFit:
     iterations: int = 0
     notes: tuple[str, ...] = ()
     model: Any = field(default=None, repr=False)
+    success: bool = True
+    message: str = ""
+    cost: float = 0.0
 
     def __getitem__(self, name: str) -> float:
         if name not in self.names:
@@ -125,7 +130,7 @@ class DataFit:
 
     def __str__(self) -> str:
         width = max(map(len, self.names))
-        lines = [f"{'':{width}}  {'value':>12}  {'± 95 %':>9}"]
+        lines = [f"{'':{width}}  {'value':>12}  {'± 95 %':>9}{'' if self.success else ', not valid'}"]
         rows = zip(self.names, self.found.values, self.found.intervals(), self.found.at_bound, strict=True)
         for name, value, (_, high), bound in rows:
             half = high - value

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from chasles.fit.recording import recording
+from chasles.fit.recording import Recording, recording
 from chasles.fit.sensor import Sensor, channels
 from chasles.fit.trial import Made, Trial, TrialPoint
 from chasles.fit.unknown import Slot, slots_of
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.model.system import System
+from chasles.simulation.variants import WHERE, Variants
+
+LATE = 3.0  # times the length of the data: if it begins so long after the start, its clock is another one
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,10 @@ class FitProblem:
                 found[j] = x[first + n]
         return found
 
+    def until(self, share: float) -> FitProblem:
+        """The problem of the first part of the data, a share of its time."""
+        return replace(self, trials=[trial.until(share) for trial in self.trials])
+
     def residuals(self, x: np.ndarray) -> list[list[np.ndarray]]:
         """Simulated, with bias, less measured, of each trial and channel."""
         found = []
@@ -145,9 +153,7 @@ def problem_of(
         if chosen.get("coordinates", "relative") != "relative":
             notes.append(f"{data.name}: was simulated in joint coordinates, not in absolute ones as the model says")
         if "span" not in options:
-            chosen.pop("span", None)
-            begin = study.options.get("span", (data.t[0],))[0]
-            chosen["span"] = (min(float(begin), float(data.t[0])), float(data.t[-1]))
+            chosen["span"] = _span(study, data)
         trials.append(Trial(data.name, maker(dict(one.set)), [slots[s] for s in own[i]], found, chosen))
         for channel, kept in zip(found, trials[-1].kept, strict=True):
             if not kept.all():
@@ -168,14 +174,40 @@ def problem_of(
     return problem
 
 
+def _span(study: Study, data: Recording) -> tuple[float, float]:
+    """From the start of the model, or the first time of the data if it has none, to the last time."""
+    first, last = float(data.t[0]), float(data.t[-1])
+    begin = float(study.options.get("span", (first,))[0])
+    end = f"{last:g})"
+    if first < begin:
+        raise ValueError(
+            f"{data.name} begins at {first:g} s, before the start of the model at {begin:g} s; give span=({first:g}, "
+            f"{end} to start there with the initial values, or span=({begin:g}, {end} to leave out what is before"
+        )
+    if first - begin > LATE * (last - first) > 0:
+        raise ValueError(
+            f"{data.name} is from {first:g} to {last:g} s, long after the start of the model at {begin:g} s. If its "
+            f"clock began earlier, subtract {first - begin:g} from its times, or give span=({first:g}, {end} to start "
+            f"there; if the motion really began at {begin:g} s, give span=({begin:g}, {end}"
+        )
+    return begin, last
+
+
 def _maker(model: Any, names: Mapping[str, Any], laws: Any) -> Callable[[dict[str, Any]], Made]:
     """For values of an experiment, what makes the study of values by path."""
     if callable(model) and not isinstance(model, Study):
         begin = {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
         return lambda fixed: partial(_of_function, model, {**begin, **fixed})
+    if isinstance(model, System):
+        model = Study(model)
+    if not isinstance(model, Study | str | Path):
+        raise TypeError(
+            f"fit: the model is a {type(model).__name__}; expected a model file, what load() gives, a System, or a "
+            "function of the unknowns that returns a System"
+        )
     study = model if isinstance(model, Study) else load(model, laws=laws)
     if study.remade is None:
-        raise ValueError("fit: the model was not read from a .toml file, so it has no paths; convert it first")
+        return lambda fixed: partial(_of_places, study, fixed)
     return lambda fixed: partial(
         _of_file, study, {f"parameters.{name}" if name in study.parameters else name: x for name, x in fixed.items()}
     )
@@ -189,6 +221,17 @@ def _of_function(model: Callable[..., System | Study], fixed: Mapping[str, Any],
     if isinstance(found, System):
         return Study(found, parameters=arguments)
     raise TypeError(f"fit: the function of the parameters returned {found!r}; expected a System or a Study")
+
+
+def _of_places(study: Study, fixed: Mapping[str, Any], values: Mapping[str, float]) -> Study:
+    """A study that has no file, with other numbers in its system: "bodies.arm.mass"."""
+    numbers = {name: np.array([value], dtype=float) for name, value in {**fixed, **values}.items()}
+    try:
+        made = Variants(study.system, numbers).model(0)
+    except ValueError as error:
+        raise ValueError(f"fit: {str(error).removeprefix(f'{WHERE}: ')}") from None
+    assert isinstance(made, System)
+    return replace(study, system=made)
 
 
 def _of_file(study: Study, fixed: Mapping[str, Any], values: Mapping[str, float]) -> Study:

@@ -8,34 +8,42 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.data_fit import DataFit, Found
+from chasles.fit.least_squares import SOLVED, Least, flat, least_squares_from, stacked
+from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
 from chasles.fit.problem import FitProblem
 from chasles.relative.parameter.identifiability import Identifiability, identify
 
 ROUNDS = 4  # in which noise that is not given is estimated
+ROUGH = 1e-4  # relative change of the sum of squares in the first round, which tells whether the data is explained
 SETTLED = 0.02  # change of an estimated noise, relative, at which it is good enough
 UNSEEN = 1e-7  # of a column: derivatives below this are rounding
 EXACT = 1e-9  # of the values: residuals below this are errors of the computation
-SOLVED = 1e-10  # relative changes of the sum of squares and of the unknowns at the end
 
 
-def solved(problem: FitProblem, loss: str, most: int, model: Any) -> DataFit:
-    """Least squares in rounds: noise that is not given is estimated from the residuals of the round before."""
+def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -> DataFit:
+    """Least squares in rounds: noise that is not given is estimated from the residuals of the round before. If the
+    first round does not explain the data, other ways to the minimum are searched."""
     x, (low, high) = problem.start, problem.bounds
     scale = _sizes(problem, x, low, high)
-    first = problem.residuals(x)  # says what is wrong with the start
-    sigma = _first_noise(problem, first)
+    sigma = _first_noise(problem, problem.residuals(x))  # says what is wrong with the start
     iterations, sensors = 0, {channel.name for trial in problem.trials for channel in trial.channels}
     alone = len(sensors) == 1 and loss == "linear" and not any(slot.prior for slot in problem.slots)
-    for _ in range(ROUNDS):
-        x, jacobian, count, message = _round(problem, x, scale, sigma, loss, most)
-        iterations += count
+    search: Search | None = None
+    for number in range(ROUNDS + 1):
+        first = number == 0 and starts > 1  # tells whether the data is explained
+        least = least_squares_from(problem, x, scale, sigma, loss, most, ROUGH if first else SOLVED)
+        x, iterations = least.x, iterations + least.iterations
         residuals = problem.residuals(x)
+        if first and unexplained(problem, residuals, loss):
+            search = searched(problem, least, residuals, scale, loss, [starts, most])
+            x, iterations = search.x, iterations + search.iterations
+            residuals = problem.residuals(x)
         new = _noise(problem, residuals, sigma, len(x))
         moved = max((abs(a / b - 1) for a, b in zip(_each(new), _each(sigma), strict=True)), default=0.0)
         sigma = new
-        if moved < SETTLED or alone:  # one noise alone changes nothing but the intervals
+        if not first and (moved < SETTLED or alone):  # one noise alone changes nothing but the intervals
             break
-    return _result(problem, x, residuals, jacobian, sigma, loss, (iterations, message), model)
+    return _result(problem, residuals, replace(least, iterations=iterations), sigma, loss, search, model)
 
 
 def _each(parts: list[list[float]]) -> list[float]:
@@ -89,81 +97,17 @@ def _noise(
     return found
 
 
-def _round(
-    problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: list[list[float]], loss: str, most: int
-) -> tuple[np.ndarray, list[list[np.ndarray]], int, str]:
-    """Least squares with given noise, in units of the sizes of the unknowns."""
-    from scipy.optimize import least_squares
-
-    (low, high), kept = problem.bounds, dict[bytes, Any]()
-    inside = np.clip(x, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
-
-    def function(z: np.ndarray) -> np.ndarray:
-        try:
-            return _flat(problem, scale * z, problem.residuals(scale * z), sigma)
-        except (ValueError, ArithmeticError, RuntimeError):  # values without a motion: a shorter step is tried
-            return np.full(total, np.nan)
-
-    def slope(z: np.ndarray) -> np.ndarray:
-        kept[z.tobytes()] = problem.jacobian(scale * z)
-        return _stacked(problem, kept[z.tobytes()], sigma) * scale
-
-    total = len(_flat(problem, inside, problem.residuals(inside), sigma))
-    found = least_squares(
-        function,
-        inside / scale,
-        slope,
-        (low / scale, high / scale),
-        loss=loss,
-        xtol=SOLVED,
-        ftol=SOLVED,
-        gtol=SOLVED,
-        max_nfev=most,
-    )
-    values = scale * found.x
-    return (
-        values,
-        kept.get(found.x.tobytes()) or problem.jacobian(values),
-        int(found.njev),
-        "" if found.status > 0 else str(found.message),
-    )
-
-
-def _flat(
-    problem: FitProblem, x: np.ndarray, residuals: list[list[np.ndarray]], sigma: list[list[float]]
-) -> np.ndarray:
-    """All residuals in units of their noise, and those of the priors."""
-    parts = [(r / s).ravel() for own, ss in zip(residuals, sigma, strict=True) for r, s in zip(own, ss, strict=True)]
-    edges = problem.edges
-    for k, slot in enumerate(problem.slots):
-        if slot.prior:
-            parts.append((x[edges[k] : edges[k + 1]] - slot.prior[0]) / slot.prior[1])
-    return np.concatenate(parts)
-
-
-def _stacked(problem: FitProblem, jacobian: list[list[np.ndarray]], sigma: list[list[float]]) -> np.ndarray:
-    """Derivatives of `_flat`."""
-    n, edges = len(problem.start), problem.edges
-    parts = [
-        (J / s).reshape(-1, n) for own, ss in zip(jacobian, sigma, strict=True) for J, s in zip(own, ss, strict=True)
-    ]
-    for k, slot in enumerate(problem.slots):
-        if slot.prior:
-            parts.append(np.eye(n)[edges[k] : edges[k + 1]] / slot.prior[1])
-    return np.concatenate(parts)
-
-
 def _result(
     problem: FitProblem,
-    x: np.ndarray,
     residuals: list[list[np.ndarray]],
-    jacobian: list[list[np.ndarray]],
+    least: Least,
     sigma: list[list[float]],
     loss: str,
-    how: tuple[int, str],
+    search: Search | None,
     model: Any,
 ) -> DataFit:
-    r, J = _flat(problem, x, residuals, sigma), _stacked(problem, jacobian, sigma)
+    x = least.x
+    r, J = flat(problem, x, residuals, sigma), stacked(problem, least.jacobian, sigma)
     natural, turn = _natural(problem, x)
     told, covariance, undetermined = _known(J @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x))
     covariance, dof = _robust_factor(r, loss) * covariance, max(len(r) - told.rank, 0)
@@ -175,8 +119,34 @@ def _result(
     biases = [
         [problem.bias(i, k, x, part.shape[1]) for k, part in enumerate(parts)] for i, parts in enumerate(residuals)
     ]
-    notes = (*problem.notes, *([how[1]] if how[1] else []), *_correlated(problem, residuals))
-    return DataFit(found, told, problem, tuple(points), residuals, sigma, biases, loss, how[0], notes, model)
+    success, message, more = _judged(unexplained(problem, residuals, loss), least, search)
+    notes = (*problem.notes, *more, *([] if not success else _correlated(problem, residuals)))
+    return DataFit(
+        *(found, told, problem, tuple(points), residuals, sigma, biases, loss, least.iterations, notes, model),
+        *(success, message, _cost(r, loss)),
+    )
+
+
+def _judged(far: list[Unexplained], least: Least, search: Search | None) -> tuple[bool, str, list[str]]:
+    """Whether the fit is one, what is to be said of that, and notes."""
+    if least.unsettled:
+        return False, f"the iteration has not settled: {least.unsettled}", [least.unsettled]
+    if far:
+        starts = 1 if search is None else 1 + search.starts
+        said = f"{far[0].name}: the residual is {far[0].ratio:.3g} times the scatter of the data"
+        if search is not None and search.alike:
+            said += f"; {starts} ways ended at the same values, so the model lacks something; intervals are too narrow"
+            return True, said, [said]
+        said += (
+            "; this looks like a local minimum, or the model lacks something. Intervals do not hold. "
+            f"{f'The best of {starts} ways was taken' if starts > 1 else 'One start was tried'}: give other starts, "
+            "narrower ranges, or data of a shorter time"
+        )
+        return False, said, [said]
+    if search is not None:
+        told = "the given start led to a local minimum; these values were found on another way, and explain the data"
+        return True, told, [told]
+    return True, "settled", []
 
 
 def _known(J: np.ndarray, names: list[str], sizes: np.ndarray) -> tuple[Identifiability, np.ndarray, np.ndarray]:
@@ -214,6 +184,19 @@ def _natural(problem: FitProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
         part = slice(edges[k], edges[k + 1])
         values[part], turn[part, part] = slot.natural(x[part])
     return values, turn
+
+
+def _cost(r: np.ndarray, loss: str) -> float:
+    """Half the sum of a loss of SciPy."""
+    z = r * r
+    losses = {
+        "linear": z,
+        "soft_l1": 2 * (np.sqrt(1 + z) - 1),
+        "huber": np.where(z <= 1, z, 2 * np.sqrt(z) - 1),
+        "cauchy": np.log1p(z),
+        "arctan": np.arctan(z),
+    }
+    return 0.5 * float(losses[loss].sum())
 
 
 def _robust_factor(r: np.ndarray, loss: str) -> float:

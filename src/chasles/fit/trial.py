@@ -8,6 +8,7 @@ at a fixed state by those of `Family`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,12 +65,9 @@ class Trial:
             )
         self.options["method"] = method
         self.control = options.get("control")
-        latest = [one.delays.high if one.delays else one.delay for one in channels]
+        latest = _latest(channels)
         begin = options.get("span", (min(one.t[0] for one in channels),))[0]
-        self.span = (
-            float(begin),
-            max(float(one.t[-1]) - min(0.0, late) for one, late in zip(channels, latest, strict=True)),
-        )
+        self.span = (float(begin), _end(channels))
         self.kept = [one.t - late >= begin for one, late in zip(channels, latest, strict=True)]
         for one, kept, late in zip(channels, self.kept, latest, strict=True):
             if not kept.any():
@@ -83,6 +81,18 @@ class Trial:
         ends = [float(one.t[-1]) - one.delay for one in self.channels]
         if max(ends) <= begin:
             raise ValueError(f"{name}: the data ends at the start of the simulation, {begin:g} s; expected a motion")
+
+    def until(self, share: float) -> Trial:
+        """The experiment with the first part of its data, a share of its time; of each sensor at least one value."""
+        first, last = min(one.t[0] for one in self.channels), max(one.t[-1] for one in self.channels)
+        ends = [max(int(np.sum(one.t <= first + share * (last - first))), 1) for one in self.channels]
+        found = copy(self)
+        found.channels = [
+            replace(one, t=one.t[:n], values=one.values[:n]) for one, n in zip(self.channels, ends, strict=True)
+        ]
+        found.span = (self.span[0], _end(found.channels))
+        found.sizes = [one.off(one.values).size for one in found.channels]
+        return found
 
     # ------------------------------------------------------------ the model with values
 
@@ -271,6 +281,16 @@ class Trial:
                     )
                     columns[at] = columns[at] + change / slot.sizes(slots[k])[j]
                 at += 1
+
+
+def _latest(channels: list[Channel]) -> list[float]:
+    """By how much the values of each channel come late at most."""
+    return [one.delays.high if one.delays else one.delay for one in channels]
+
+
+def _end(channels: list[Channel]) -> float:
+    """How long a simulation has to go on for all channels."""
+    return max(float(one.t[-1]) - min(0.0, late) for one, late in zip(channels, _latest(channels), strict=True))
 
 
 def _sprung(system: System, like: Any) -> Any:

@@ -1,0 +1,92 @@
+"""Residuals of all experiments in one vector, in units of their noise, and the least of its squares from a start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.fit.problem import FitProblem
+
+SOLVED = 1e-10  # relative changes of the sum of squares and of the unknowns at the end
+
+Sigma = list[list[float]]  # of each trial and channel
+
+
+@dataclass(frozen=True)
+class Least:
+    """Where the squares are least: unknowns, derivatives of the residuals; `unsettled`: why it is not the end."""
+
+    x: np.ndarray
+    jacobian: list[list[np.ndarray]]
+    iterations: int
+    unsettled: str
+
+
+def least_squares_from(
+    problem: FitProblem,
+    x: np.ndarray,
+    scale: np.ndarray,
+    sigma: Sigma,
+    loss: str,
+    most: int,
+    tolerance: float = SOLVED,
+) -> Least:
+    """Least squares with given noise, in units of the sizes of the unknowns."""
+    from scipy.optimize import least_squares
+
+    (low, high), kept = problem.bounds, dict[bytes, Any]()
+    inside = np.clip(x, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
+
+    def function(z: np.ndarray) -> np.ndarray:
+        try:
+            return flat(problem, scale * z, problem.residuals(scale * z), sigma)
+        except (ValueError, ArithmeticError, RuntimeError):  # values without a motion: a shorter step is tried
+            return np.full(total, np.nan)
+
+    def slope(z: np.ndarray) -> np.ndarray:
+        kept[z.tobytes()] = problem.jacobian(scale * z)
+        return stacked(problem, kept[z.tobytes()], sigma) * scale
+
+    total = len(flat(problem, inside, problem.residuals(inside), sigma))
+    found = least_squares(
+        function,
+        inside / scale,
+        slope,
+        (low / scale, high / scale),
+        loss=loss,
+        xtol=tolerance,
+        ftol=tolerance,
+        gtol=SOLVED,
+        max_nfev=most,
+    )
+    values = scale * found.x
+    return Least(
+        values,
+        kept.get(found.x.tobytes()) or problem.jacobian(values),
+        int(found.njev),
+        "" if found.status > 0 else str(found.message),
+    )
+
+
+def flat(problem: FitProblem, x: np.ndarray, residuals: list[list[np.ndarray]], sigma: Sigma) -> np.ndarray:
+    """All residuals in units of their noise, and those of the priors."""
+    parts = [(r / s).ravel() for own, ss in zip(residuals, sigma, strict=True) for r, s in zip(own, ss, strict=True)]
+    edges = problem.edges
+    for k, slot in enumerate(problem.slots):
+        if slot.prior:
+            parts.append((x[edges[k] : edges[k + 1]] - slot.prior[0]) / slot.prior[1])
+    return np.concatenate(parts)
+
+
+def stacked(problem: FitProblem, jacobian: list[list[np.ndarray]], sigma: Sigma) -> np.ndarray:
+    """Derivatives of `flat`."""
+    n, edges = len(problem.start), problem.edges
+    parts = [
+        (J / s).reshape(-1, n) for own, ss in zip(jacobian, sigma, strict=True) for J, s in zip(own, ss, strict=True)
+    ]
+    for k, slot in enumerate(problem.slots):
+        if slot.prior:
+            parts.append(np.eye(n)[edges[k] : edges[k + 1]] / slot.prior[1])
+    return np.concatenate(parts)
