@@ -68,7 +68,7 @@ def fit(
         raise ValueError("fit: nothing is unknown; name what is to be found, --unknown length=0.1:2")
     sensors = _sensors(column, noise, delay, bias)
     experiments = [Experiment(one, unknown=alone) for one in data]
-    options = {} if span is None else {"span": span}
+    options: dict[str, Any] = {} if span is None else {"span": span}
     found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None, **options)
     print(found)
     for path, write in ((output, found.save), (picture, lambda to: found.plot(file=to)), (report, found.report)):

@@ -33,8 +33,8 @@ def to_data(
     """Find unknown numbers of a model so that its simulations fit what was measured.
 
     model: a model file, what `load` returns, a System, or a function of parameters that returns a System (or a Study,
-    with its start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are called
-    as what they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are.
+    with its start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are
+    called as what they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are.
 
     unknown: names, or names with what is known of them: a range "0.1:2", a prior "normal(1, 0.1)", both, or None. A
     name is a parameter of the model file or function, a path such as "joints.elbow.damping", "bodies.arm" for the whole
