@@ -144,7 +144,15 @@ def test_in_files_and_on_the_command_line(tmp_path):
         assert np.abs(np.array([turned(x) for x in run.q[0] - mode.q])).max() < 1e-12
     lines = report(load(path))["lines"]
     assert any(line.startswith("2 assembly modes with 'A' held") for line in lines)
-    assert any(line.strip().startswith("mode 2: B ") for line in lines)
+    (taken,) = (line for line in lines if line.endswith("(taken)"))
+    assert taken.strip().startswith("mode 2: B ")
+    near = "\n[initial]\nq.A = 0.8\nq.B = {}\nheld = ['A']\n[simulation]\nspan = [0.0, 0.01]\n"
+    for mode in modes:  # those near guesses come first
+        guess = mode.q[system.compile().tree.coordinates["B"]][0]
+        path.write_text(model_text(system) + near.format(guess), encoding="utf-8")
+        lines = report(load(path))["lines"]
+        assert any(line.startswith("2 assembly modes with 'A' held") for line in lines)
+        assert any(line.strip().startswith("mode 1: B ") and line.endswith("(taken)") for line in lines)
     path.write_text(text.format(3), encoding="utf-8")
     assert "mode 3 is asked for" in report(load(path))["mistakes"][0]
     path.write_text(text.format("true"), encoding="utf-8")

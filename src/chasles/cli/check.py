@@ -61,26 +61,40 @@ def check(
 
 
 MOST = 12  # joints of a linkage whose assembly modes are looked for
+SAME = 1e-6  # of the size of a model, and of 1 rad: a mode that is the start
 
 
 def _modes(study: Any, task: Any) -> list[str]:
     """The assembly modes of a linkage with the start's values held, if there are several."""
+    import numpy as np
+
+    from chasles.lie.rotation import quaternion_to_matrix
+    from chasles.model.scale import length_of
     from chasles.simulation.assembly_modes import assembly_modes
 
     given = study.initial.get("q")
     if not given or len(study.system.joints) > MOST:
         return []
+    held = study.initial.get("held")
+    names = (
+        given if held is None else [name for name in (held["q"] if isinstance(held, dict) else held) if name in given]
+    )
     try:
-        found = assembly_modes(study.system, given, t=float(task.span[0]))
+        found = assembly_modes(study.system, given, held=tuple(names), t=float(task.span[0]))
     except ValueError:  # what is given leaves freedoms, or does not fit, which is said elsewhere
         return []
     if len(found) < 2:
         return []
     tree = study.system.compile().tree.coordinates
-    lines = [f"{len(found)} assembly modes with {', '.join(map(repr, given))} held; choose with mode under [initial]:"]
+    lines = [f"{len(found)} assembly modes with {', '.join(map(repr, names))} held; choose with mode under [initial]:"]
+    poses = study.system.compile().poses(np.array([mode.q for mode in found]))
+    start = task.dynamics.mechanism.poses(task.dynamics.split(task.state[None])[0])
+    off = np.abs(quaternion_to_matrix(poses[..., :4]) - quaternion_to_matrix(start[..., :4])).max(axis=(1, 2, 3))
+    off += np.abs(poses[..., 4:] - start[..., 4:]).max(axis=(1, 2)) / length_of(study.system)
     for k, mode in enumerate(found, 1):
-        values = (f"{name} {_numbers(mode.q[place])}" for name, place in tree.items() if name not in given)
-        lines.append(f"  mode {k}: {', '.join(values)}")
+        values = (f"{name} {_numbers(mode.q[place])}" for name, place in tree.items() if name not in names)
+        taken = "  (taken)" if off[k - 1] == off.min() and off[k - 1] < SAME else ""
+        lines.append(f"  mode {k}: {', '.join(values)}{taken}")
     return lines
 
 

@@ -37,10 +37,12 @@ def assembly_modes(
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     q: Values | None = None,
     *,
+    held: Sequence[str] | None = None,
     t: float = 0.0,
     guesses: int = GUESSES,
 ) -> list[AssemblyMode]:
     """All configurations that are found with the coordinates of `q` held, joints by name: the nearest to neutral first.
+    With `held`, those of the joints named there are, and the others are guesses: the nearest to these is the first.
 
     They have to be single ones: as many coordinates are to be held as there are freedoms. The search starts from many
     guesses spread evenly, so that a mode which few of them lead to may be missed: more `guesses` find more. Limits of
@@ -55,8 +57,11 @@ def assembly_modes(
         given = by_name(f"{name}: q", mechanism, "q", q)
         return [AssemblyMode(mechanism.neutral() if given is None else np.asarray(given), 0.0)]
     own = with_joints(mechanism, names)
+    kept = names if held is None else tuple(held)
+    if unknown := [one for one in kept if one not in names]:
+        raise ValueError(f"{name}: held names {unknown[0]!r}, of which q has no value")
     given = by_name(f"{name}: q", own, "q", q)
-    found = modes(name, own, own.neutral() if given is None else own.tables.check_q(name, given), names, t, guesses)
+    found = modes(name, own, own.neutral() if given is None else own.tables.check_q(name, given), kept, t, guesses)
     if own is mechanism:
         return found
     every = []
