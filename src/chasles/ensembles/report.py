@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 from chasles.display import style
 from chasles.ensembles.plot import default_names, plot
 from chasles.ensembles.result import QUANTILES, Ensemble
-from chasles.view.report_html import escaped, report_page, report_table, rounded, section
+from chasles.view.report_html import escaped, png_figure, report_table, rounded, titled_page
 
 FIGURES = 12  # quantities that are drawn
 MEDIAN = QUANTILES.index(0.5)
@@ -32,9 +30,7 @@ def report(study: Ensemble, file: str | Path | None = None) -> str:
         "Members without a result": _failures(study),
         "To do it again": f"<pre>{escaped(json.dumps(dict(study.title), indent=1, default=str))}</pre>",
     }
-    title = f"Study of {name}"
-    body = f"<h1>{escaped(title)}</h1>" + "".join(section(head, part) for head, part in parts.items())
-    text = report_page(title, body)
+    text = titled_page(f"Study of {name}", parts)
     if path is not None:
         style.put(text.encode(), path)
     return text
@@ -81,13 +77,7 @@ def _sensitivity(study: Ensemble) -> str:
 
 def _figures(study: Ensemble) -> str:
     names = [name for name in default_names(study, FIGURES) if np.isfinite(study[name]).any()]
-    found = []
-    for name in names:
-        buffer = io.BytesIO()
-        plot(study, name).savefig(buffer, format="png", dpi=110)
-        data = base64.b64encode(buffer.getvalue()).decode()
-        found.append(f'<figure><img alt="{escaped(name)}" src="data:image/png;base64,{data}"></figure>')
-    return "".join(found)
+    return "".join(png_figure(plot(study, name), name) for name in names)
 
 
 def _failures(study: Ensemble) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display import style
-from chasles.display.html import visible
-from chasles.ensembles.report import page, table
+from chasles.view.report_html import escaped, png_figure, report_table, titled_page
 
 
 def report(fit: Any, file: str | Path | None = None) -> str:
@@ -25,20 +21,16 @@ def report(fit: Any, file: str | Path | None = None) -> str:
         "Sensors": _sensors(fit),
         "Notes": _lines(fit.notes),
         "Correlation of the errors": _correlation(fit),
-        "Measured and fitted": _figure(fit),
+        "Measured and fitted": png_figure(fit.plot(), "measured and fitted"),
     }
-    text = page(f"Fit of {fit.study(0).system.name}", parts)
+    text = titled_page(f"Fit of {fit.study(0).system.name}", parts)
     if path is not None:
         style.put(text.encode(), path)
     return text
 
 
-def _text(given: Any) -> str:
-    return html.escape(visible(str(given)), quote=True)
-
-
 def _lines(lines: Sequence[str]) -> str:
-    return "".join(f"<p>{_text(line)}</p>" for line in lines)
+    return "".join(f"<p>{escaped(line)}</p>" for line in lines)
 
 
 def _values(fit: Any) -> str:
@@ -51,7 +43,7 @@ def _values(fit: Any) -> str:
         rows.append(
             (name, f"{fit.found.values[k]:.8g}", deviation, interval, "at its bound" * bool(fit.found.at_bound[k]))
         )
-    return table(("unknown", "value", "standard deviation", "95 % interval", ""), rows, (1, 2, 3))
+    return report_table(("unknown", "value", "standard deviation", "95 % interval", ""), rows, (1, 2, 3))
 
 
 def _sensors(fit: Any) -> str:
@@ -61,7 +53,7 @@ def _sensors(fit: Any) -> str:
             given = "given" if channel.noise is not None else "estimated"
             rms = f"{np.sqrt(np.mean(r * r)):.4g}"
             rows.append((trial.name, channel.name, str(len(r)), rms, f"{sigma:.4g}", given, channel.unit))
-    return table(("data", "sensor", "times", "residual, rms", "noise", "", "unit"), rows, (2, 3, 4))
+    return report_table(("data", "sensor", "times", "residual, rms", "noise", "", "unit"), rows, (2, 3, 4))
 
 
 def _correlation(fit: Any) -> str:
@@ -70,11 +62,4 @@ def _correlation(fit: Any) -> str:
         return ""
     found = fit.correlation
     rows = [(fit.names[k], *(f"{found[k, j]:.2f}" for j in known)) for k in known]
-    return table(("", *(fit.names[k] for k in known)), rows, tuple(range(1, len(known) + 1)))
-
-
-def _figure(fit: Any) -> str:
-    buffer = io.BytesIO()
-    fit.plot().savefig(buffer, format="png", dpi=110)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<figure><img alt="measured and fitted" src="data:image/png;base64,{data}"></figure>'
+    return report_table(("", *(fit.names[k] for k in known)), rows, tuple(range(1, len(known) + 1)))

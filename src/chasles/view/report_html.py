@@ -1,9 +1,11 @@
-"""What reports are written with, of runs and of studies: a page that opens without a network, and tables."""
+"""What reports of runs, studies and fits are written with: a page that opens without a network, tables and figures."""
 
 from __future__ import annotations
 
+import base64
 import html
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chasles.display.html import visible
@@ -28,6 +30,11 @@ def report_page(title: str, body: str, *, motion: bool = False) -> str:
         f"<title>{escaped(title)}</title><style>{sheet}</style></head>"
         f"<body><main>{body}</main></body></html>\n"
     )
+
+
+def titled_page(title: str, parts: Mapping[str, str]) -> str:
+    """A whole page with a title and sections by their heads; empty ones are left out."""
+    return report_page(title, f"<h1>{escaped(title)}</h1>" + "".join(section(*part) for part in parts.items()))
 
 
 def section(title: str, content: str) -> str:
@@ -62,3 +69,11 @@ def report_table(head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Se
         lines.append(f"<tr>{''.join(cells)}</tr>")
     rest = f'<p class="soft">and {len(rows) - LISTED} more</p>' if len(rows) > LISTED else ""
     return f'<div class="scroll"><table>{top}<tbody>{"".join(lines)}</tbody></table></div>{rest}'
+
+
+def png_figure(figure: Any, description: str) -> str:
+    """A figure of matplotlib as an image in the page."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<figure><img alt="{escaped(description)}" src="data:image/png;base64,{data}"></figure>'
