@@ -118,8 +118,8 @@ class Rate:
 
 def too_sparse(rate: float, density: float) -> bool:
     """Whether a step of this density led to a state with a U that it cannot have followed: forces changed on the way
-    and are not smooth, so that the step is tried again with half its length."""
-    return density < (1.0 - APART) * rate
+    and are not smooth, or have no number there, so that the step is tried again with half its length."""
+    return not density >= (1.0 - APART) * rate  # NaN is too sparse
 
 
 def next_density(rate: float, density: float) -> float:

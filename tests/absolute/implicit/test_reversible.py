@@ -106,3 +106,13 @@ def test_a_step_that_runs_into_a_stop_is_tried_again():
     run = ch.simulate(system, (0.0, 0.25), rtol=rtol, method=ch.integrate.Rattle(), **more)
     assert run.solution.rejections > 0
     assert np.abs(run.twists[-1] - best.twists[-1]).max() < 100 * rtol * np.abs(best.twists[-1]).max()
+
+
+def test_a_law_that_has_no_number_ends_with_a_step():
+    """Beyond a time the law is not a number: the step becomes short, not NaN."""
+    rod = ch.Body("rod", 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1))
+    hinge = ch.revolute("hinge", "ground", "rod", axis=(0.0, 1.0, 0.0))
+    system = ch.System([rod], [hinge], forces=[ch.JointForce("law", "hinge", "sqrt(0.05 - t)")])
+    more = {"coordinates": "absolute", "space": "SO3xR3", "progress": False}
+    with pytest.raises(ch.errors.StepError, match=r"t = 0.0[45].*h = \d.*the law 'sqrt\(0.05 - t\)' of 'law' is not"):
+        ch.simulate(system, (0.0, 0.1), rtol=1e-4, method=ch.integrate.Rattle(), **more)
