@@ -165,7 +165,8 @@ class VectorEnvironment(gymnasium.vector.VectorEnv):
         single = self.single_action_space
         if isinstance(single, gymnasium.spaces.Discrete):
             whole = given.dtype.kind in "iu"
-            good = whole and (given - single.start).astype(np.uint64).max() < single.n  # those below 0 are large
+            shifted = given - single.start if single.start else given
+            good = whole and shifted.astype(np.uint64, copy=False).max() < single.n  # those below 0 are large
         else:
             good = self.action_space.contains(given.astype(self.action_space.dtype, copy=False))
         if not good:

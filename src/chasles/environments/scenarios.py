@@ -26,6 +26,7 @@ class CartPole(Scenario):
     action, chances = spaces.Discrete(2), 4
 
     def __init__(self) -> None:
+        self.bounds = np.array([[self.farthest], [self.steepest]])  # of position and angle
         bound = np.array([2 * self.farthest, np.inf, 2 * self.steepest, np.inf], dtype=np.float32)
         self.observation = spaces.Box(-bound, bound, dtype=np.float32)
 
@@ -55,8 +56,8 @@ class CartPole(Scenario):
     def judge(
         self, q: np.ndarray, v: np.ndarray, inputs: np.ndarray, goals: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        far, steep = np.abs(q).T
-        return np.ones(len(q)), (far > self.farthest) | (steep > self.steepest)
+        beyond = np.abs(q.T) > self.bounds
+        return np.ones(len(q)), beyond[0] | beyond[1]
 
 
 class Acrobot(Scenario):
