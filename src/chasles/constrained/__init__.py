@@ -17,8 +17,9 @@ the classes of `integrate.constrained_method`. A new method touches nothing else
     newton          Newton's loop (`iterate`); `integrate.stopping`: when it ends; `goals`: what is small
     correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
       saddle        the linear equations K d + Rᵀ μ = f, L d = g; `tile_lu`: their factors, on 3x3 tiles
-      body_tangent, joint_tangent, force_tangent, bushing_tangent, rod_tangent, velocity_rows      derivatives for
-                    Newton's matrix; `tangent_job`: what those of forces are made of
+      body_tangent, joint_tangent, force_tangent, velocity_rows      derivatives for Newton's matrix; `tangent_job`: of
+                    what those of forces are made; `element_tangent`: those of bushings and rods (`bushing_tangent`,
+                    `rod_tangent`)
     position        positions in the stabilized index 2; `velocity`: velocities onto the constraints
 
 From `simulate` to Newton: `run.ConstrainedStepper.take` -> `workspace.run_loop` -> the loop of the method

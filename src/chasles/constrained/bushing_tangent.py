@@ -1,267 +1,29 @@
-"""Derivatives of bushings for Newton's matrix, and what elements of rods share of them: dense 6x6 blocks, exact, of
-four at a time (lanes).
-
-In the axes of the second frame, with X = log C, M = dexpinv_{-X} and the twist W of the second frame relative to the
-first, the wrench on the second body is F = -Mᵀ P, P = K X + D X', X' = M W. Along a relative displacement η
-
-    δX = M η,   δW = ratio η - ad_Y η + what turns with the bodies,   -δF = H η + N (what turns)
-    H = T₁ M + Mᵀ (K M + D (T₂ M + M (ratio - ad_Y))),   N = Mᵀ D M,   T₁ δX = δMᵀ P,   T₂ δX = δM W
-
-where Y is the twist of the first body at the second frame. The wrench on the first body is -F, carried along with η:
-there H has [t~ f~; f~ 0] more. Bodies on SO(3)xR3 keep their velocities in space as they turn: that is the last term.
-For an element of a rod, P has the gradient of its energy in place of K X, and K is the matrix of second derivatives.
-
-M is [A 0; B A] with A = k₀ I + x~/2 + k₂ x xᵀ and B its derivative along v, X = (x, v): so(3) over the dual numbers. So
-with Φ = ∂(A w)/∂x and Φ' its derivative along (v, u), T₂ = [Φ 0; Φ' Φ], and T₁ = [Φ' Φ; Φ 0] of Aᵀ and P. All products
-are in the axes of space; rotations of the bodies come last. A 6x6 matrix is four tiles: (aa, al, la, ll), angular or
-linear row, angular or linear column.
-"""
+"""Derivatives of bushings for Newton's matrix: compiled only for systems that have bushings."""
 
 from __future__ import annotations
 
 import functools
 
-from chasles.absolute.tables import BODY, SE3
-from chasles.constrained.body_tangent import twice_crossed
-from chasles.constrained.saddle import BLOCK, plus_diagonal
-from chasles.constrained.tables import ELEMENT
-from chasles.constrained.tangent_job import job_of
+from chasles.constrained.element_tangent import add_element_tangents, element_tiles, is_diagonal
 from chasles.constrained.workspace import FORCE_CALL
-from chasles.force.bushing import PUSH, deflection, four_bushings, four_motions, four_of, run_of_elements
-from chasles.force.table import BUSHING, FORCE, FORCES, MOVING
+from chasles.force.bushing import deflection, four_bushings
+from chasles.force.table import BUSHING
 from chasles.kernel.address import address_of
-from chasles.kernel.algebra import (
-    add,
-    add_scaled,
-    cross,
-    dot,
-    mat_add,
-    mat_mul,
-    mat_mul_t,
-    mat_neg,
-    mat_scale,
-    mul,
-    mul_t,
-    neg,
-    outer,
-    scale,
-    skew,
-    skew_mul,
-    sub,
-)
-from chasles.kernel.gather import lanes_from
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference
-from chasles.kernel.rows import store_rows
-from chasles.kernel.tile_memory import add_tile, subtract_tile
-from chasles.kernel.tiles import mat_sub, mul_skew, sum_of, t_mul
-from chasles.kernel.workspace import add3, load3
 
 
 @kernel
-def turned_map(x, v, y, z, sign, k, dk, ddk):
-    """Φ = ∂(A y)/∂x of A = k₀ I + sign x~/2 + k₂ x xᵀ, and its derivative along (v, z) of (x, y)."""
-    m, dm, ds = dot(x, y), dot(v, y) + dot(x, z), 2.0 * dot(x, v)
-    grown = add_scaled(scale(2.0 * dk[0], y), 2.0 * m * dk[2], x)
-    changed = add_scaled(scale(2.0 * dk[0], z), 2.0 * ds * ddk[0], y)
-    changed = add_scaled(add_scaled(changed, 2.0 * m * dk[2], v), 2.0 * (dm * dk[2] + m * ds * ddk[2]), x)
-    first = mat_add(skew(scale(-0.5 * sign, y)), outer(x, scale(k[2], y)))
-    first = plus_diagonal(mat_add(first, outer(grown, x)), k[2] * m)
-    rate = ds * dk[2]
-    second = mat_add(skew(scale(-0.5 * sign, z)), outer(x, add_scaled(scale(k[2], z), rate, y)))
-    second = mat_add(second, mat_add(outer(v, scale(k[2], y)), mat_add(outer(changed, x), outer(grown, v))))
-    return first, plus_diagonal(second, k[2] * dm + rate * m)
-
-
-@kernel
-def matrix_times(m, a, b):
-    """A symmetric matrix (aa, al, ll) times [a 0; b a]: its four tiles."""
-    aa, al, ll = m
-    return (
-        mat_add(mat_mul(aa, a), mat_mul(al, b)),
-        mat_mul(al, a),
-        mat_add(t_mul(al, a), mat_mul(ll, b)),
-        mat_mul(ll, a),
-    )
-
-
-@kernel
-def damping_matrices(D, ratio, at, A, B):
-    """Of the damping: its part of K M + D (...) in H, and the tiles N_al and N_ll; all in the axes of space."""
-    (x, v), V, Y, S, (k, dk, ddk) = at.X, at.twist, at.carried, at.frame[0], at.coefficients
-    turned, more = turned_map(x, v, sub(V[0], Y[0]), sub(V[1], Y[1]), 1.0, k, dk, ddk)
-    w, u = mul(S, Y[0]), mul(S, Y[1])
-    a = mat_add(mat_mul(turned, A), mat_sub(mat_scale(ratio, A), mul_skew(A, w)))
-    b = mat_add(mat_mul(more, A), mat_mul(turned, B))
-    b = mat_sub(mat_add(b, mat_scale(ratio, B)), mat_add(mul_skew(B, w), mul_skew(A, u)))
-    D_al, D_ll = mat_mul(D[1], A), mat_mul(D[2], A)
-    return matrix_times(D, a, b), (mat_add(t_mul(A, D_al), t_mul(B, D_ll)), t_mul(A, D_ll))
-
-
-@kernel
-def element_matrices(mount, at, damped, ratio):
-    """H, the tiles N_al and N_ll, the wrench (torque, force) on the second body at its frame, all in the axes of
-    space."""
-    (S, _), (x, v), (A, B), pull, drag = at.frame, at.X, at.map, at.pull, at.drag
-    k, dk, ddk = at.coefficients
-    P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
-    torque, force = mul(S, neg(add(mul_t(A, P), mul_t(B, Q)))), mul(S, neg(mul_t(A, Q)))
-    A, B = mat_mul_t(A, S), mat_mul_t(B, S)
-    inner = matrix_times(mount.stiffness, A, B)
-    N = mat_scale(0.0, A), mat_scale(0.0, A)
-    if damped:
-        more, N = damping_matrices(mount.damping, ratio, at, A, B)
-        inner = sum_of(inner, more)
-    turned, changed = turned_map(x, v, Q, P, -1.0, k, dk, ddk)
-    turned, changed = mat_mul(S, turned), mat_mul(S, changed)
-    across = mat_mul(turned, A)
-    H = (
-        mat_add(mat_add(mat_mul(changed, A), mat_mul(turned, B)), mat_add(t_mul(A, inner[0]), t_mul(B, inner[2]))),
-        mat_add(across, mat_add(t_mul(A, inner[1]), t_mul(B, inner[3]))),
-        mat_add(across, t_mul(A, inner[2])),
-        t_mul(A, inner[3]),
-    )
-    return H, N, (torque, force)
-
-
-@kernel
-def columns_of(motion, kept, place, H, N):
-    """How the wrench at the place changes as a body turns about its center, in the axes of space: the angular tiles of
-    H [I 0; a~ I] + N u~, a from the place to the center, u the velocity that is kept in space (kept: 1; on SE(3) 0)."""
-    R, r, V = motion
-    a, u = sub(r, place), mul(R, scale(kept, V[1]))
-    aa = mat_add(H[0], mat_add(mul_skew(H[1], a), mul_skew(N[0], u)))
-    return aa, mat_add(H[2], mat_add(mul_skew(H[3], a), mul_skew(N[1], u)))
-
-
-@kernel
-def row_of(R, a, upper, lower):
-    """[I a~ᵀ] of two tiles, in the axes of the body: its angular row."""
-    return t_mul(R, mat_sub(upper, skew_mul(a, lower)))
-
-
-@kernel
-def kept_in_space(bodies, four):
-    """Of four bodies: 1 for those whose velocities are kept in space, 0 on SE(3) and for the ground."""
-    a, b, c, d = four
-    return lanes_from((is_kept(bodies, a), is_kept(bodies, b), is_kept(bodies, c), is_kept(bodies, d)))
-
-
-@kernel
-def is_kept(bodies, i):
-    return 1.0 if i >= 0 and bodies[i * BODY.size + BODY.space] != SE3 else 0.0
-
-
-@kernel
-def bushing_tiles(job, k, count):
+def bushing_tiles(job, k, count, first, second):
     """Tiles of up to four bushings from row k on."""
-    table, states = job.forces.table, job.states
-    bushing = four_bushings(table, k, count, job.forces.values)
-    first = four_motions(four_of(table, k, count, FORCE.first), states, MOVING.size)
-    second = four_motions(four_of(table, k, count, FORCE.second), states, MOVING.size)
-    element_tiles(job, k, count, bushing, deflection(bushing, first, second), first, second)
-
-
-@kernel
-def element_tiles(job, k, count, mount, at, on_first, on_second):
-    """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`); their wrenches (torque in
-    the body, force in space), to the rows of job.scratch (`PUSH`)."""
-    table, s = job.forces.table, job.s
-    i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
-    a, b, c, d = four_of(table, k, count, FORCE.third)
-    H, N, (torque, force) = element_matrices(mount, at, (a | b | c | d) != 0, job.ratio)
-    (R, r, _), (S, p, _), place = on_first, on_second, at.frame[1]
-    u, w = sub(r, place), sub(p, place)
-    turn, twist = mul_t(R, sub(cross(u, force), torque)), mul_t(S, sub(torque, cross(w, force)))
-    power = -dot(at.rate[0], at.drag[0]) - dot(at.rate[1], at.drag[1])
-    store_rows(job.scratch, 0, PUSH.size, (*turn, *neg(force), *twist, *force, power, 0.0 * power))
-    first = columns_of(on_first, kept_in_space(job.forces.bodies, i), place, H, N)
-    second = columns_of(on_second, kept_in_space(job.forces.bodies, j), place, H, N)
-    # the wrench on the first body is carried along: [t~ f~; f~ 0] more
-    t, f = skew(torque), skew(force)
-    aa, la = mat_add(first[0], mat_add(t, twice_crossed(force, u))), mat_add(first[1], f)
-    to_first, la_second = mat_add(second[0], mat_add(t, twice_crossed(force, w))), mat_add(second[1], f)
-    Q, T, none = mat_scale(s, R), mat_scale(s, S), (0.0 * power, 0.0 * power, 0.0 * power)
-    store_rows(job.tiles, ELEMENT.first, ELEMENT.size, (
-        *mat_mul(row_of(Q, u, aa, la), R), *none,
-        *mat_mul(row_of(T, w, second[0], second[1]), S), *none,
-        *mat_neg(mat_mul(row_of(Q, u, to_first, la_second), S)), *none,
-        *mat_neg(mat_mul(row_of(T, w, first[0], first[1]), R)), *none,
-    ))  # fmt: skip
-    store_rows(job.tiles, ELEMENT.al_first, ELEMENT.size, (
-        *row_of(Q, u, mat_add(H[1], f), H[3]), *none,
-        *row_of(T, w, H[1], H[3]), *none,
-        *mat_mul(first[1], Q), *none,
-        *mat_mul(la_second, T), *none,
-        *mat_scale(s, H[3]), *none,
-    ))  # fmt: skip
-
-
-@kernel
-def push_bodies(job, k, count):
-    """Add the wrenches of up to four elements from row k on, as `element_tiles` left them, and their power."""
-    table, room, wrenches = job.forces.table, job.scratch, job.wrenches
-    for r in range(count):
-        line, at = FORCES.size + (k + r) * FORCE.size, r * PUSH.size
-        i, j = table[line + FORCE.first], table[line + FORCE.second]
-        if j >= 0:
-            add3(wrenches, 6 * j, load3(room, at + PUSH.second, 0.0))
-            add3(wrenches, 6 * j + 3, load3(room, at + PUSH.second + 3, 0.0))
-        if i >= 0:
-            add3(wrenches, 6 * i, load3(room, at + PUSH.first, 0.0))
-            add3(wrenches, 6 * i + 3, load3(room, at + PUSH.first + 3, 0.0))
-        job.power[0] += room[at + PUSH.power]
-
-
-@kernel
-def add_to_block(blocks, i, tiles, places):
-    """An element's tiles (aa, al, la, ll) to the block of a body; the ground has none."""
-    if i >= 0:
-        add_tile(blocks, i * BLOCK.size + BLOCK.aa, tiles, places[0])
-        add_tile(blocks, i * BLOCK.size + BLOCK.al, tiles, places[1])
-        add_tile(blocks, i * BLOCK.size + BLOCK.la, tiles, places[2])
-        add_tile(blocks, i * BLOCK.size + BLOCK.ll, tiles, places[3])
-
-
-@kernel
-def add_coupling(matrix, slots, m, tiles, places):
-    """An element's tiles to the matrix: but for the first they are those of the blocks, with the other sign."""
-    add_tile(matrix, 9 * slots[m], tiles, places[0])
-    subtract_tile(matrix, 9 * slots[m + 1], tiles, places[1])
-    subtract_tile(matrix, 9 * slots[m + 2], tiles, places[2])
-    subtract_tile(matrix, 9 * slots[m + 3], tiles, places[3])
-
-
-@kernel
-def place_elements(job, k, count):
-    """Add the tiles of up to four elements from row k on, as `element_tiles` left them; and their wrenches, if they are
-    not known yet."""
-    table, tiles = job.forces.table, job.tiles
-    if k >= job.first:
-        push_bodies(job, k, count)
-    for r in range(count):
-        line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, job.coupled[k + r]
-        al, bl, la, lb = at + ELEMENT.al_first, at + ELEMENT.al_second, at + ELEMENT.la_first, at + ELEMENT.la_second
-        ll = at + ELEMENT.ll
-        add_to_block(job.blocks, table[line + FORCE.first], tiles, (at + ELEMENT.first, al, la, ll))
-        add_to_block(job.blocks, table[line + FORCE.second], tiles, (at + ELEMENT.second, bl, lb, ll))
-        if m >= 0:
-            add_coupling(job.matrix, job.slots, m, tiles, (at + ELEMENT.across, al, lb, ll))
-            add_coupling(job.matrix, job.slots, m + 4, tiles, (at + ELEMENT.back, bl, la, ll))
+    bushing = four_bushings(job.forces.table, k, count, job.forces.values)
+    diagonal = is_diagonal(bushing.stiffness) and is_diagonal(bushing.damping)
+    element_tiles(job, k, count, bushing, deflection(bushing, first, second), first, second, diagonal)
 
 
 @native
 def add_bushing_tangents(call):
     """Add s ∂(-Q)/∂d of all bushings to the blocks of the bodies, and couplings to the matrix."""
-    job, k = by_reference(job_of(call)), 0
-    table = job.forces.table
-    while k < table[FORCES.count]:
-        count = 1
-        if table[FORCES.size + k * FORCE.size + FORCE.kind] == BUSHING:
-            count = run_of_elements(table, k)
-            bushing_tiles(job, k, count)
-            place_elements(job, k, count)
-        k += count
+    add_element_tangents(call, BUSHING, bushing_tiles)
 
 
 @functools.cache

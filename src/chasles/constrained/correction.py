@@ -24,6 +24,7 @@ from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
+from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
@@ -187,8 +188,9 @@ def rotor_rows(workspace, factor, copied):
     for j in range(workspace.tables.nt):
         rotor = workspace.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR
         if rotor or not copied:
+            share = factor if rotor else 1.0
             for k in range(j * ROWS.size + ROWS.first_angular, (j + 1) * ROWS.size):
-                workspace.left_rows[k] = factor * workspace.rows[k] if rotor else workspace.rows[k]
+                store(workspace.left_rows, k, share * load(workspace.rows, k, 0.0))
 
 
 @kernel

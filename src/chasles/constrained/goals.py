@@ -11,7 +11,7 @@ from chasles.absolute.kkt import POSE, size_of_row
 from chasles.absolute.tables import BODY, FIELD, MASS, SE3
 from chasles.constraint.rows import TILE
 from chasles.kernel.algebra import add, cross, dot, scale, sub
-from chasles.kernel.lanes import sqrt
+from chasles.kernel.lanes import load, sqrt, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, store3
 from chasles.lie import quaternion
@@ -38,6 +38,12 @@ def velocity_in_space(bodies, q, v, i):
 
 
 @kernel
+def raise_to(sizes, at, value):
+    """Let a number be at least so large."""
+    store(sizes, at, max(load(sizes, at, 0.0), value))
+
+
+@kernel
 def measure_islands(workspace, q, v):
     """Numbers of all islands at a state."""
     tables, islands, sizes = workspace.tables, workspace.plan.islands, workspace.island_sizes
@@ -46,10 +52,10 @@ def measure_islands(workspace, q, v):
     for i in range(tables.n):
         at, mass = ISLAND.size * islands[i], tables.masses[i * MASS.size + MASS.mass]
         place, spin = load3(q, POSE * i + 4, 0.0), load3(v, 6 * i, 0.0)
-        sizes[at + ISLAND.mass] += mass
+        store(sizes, at + ISLAND.mass, load(sizes, at + ISLAND.mass, 0.0) + mass)
         add3(sizes, at + ISLAND.velocity, scale(mass, velocity_in_space(tables.bodies, q, v, i)))
-        sizes[at + ISLAND.reach] = max(sizes[at + ISLAND.reach], dot(place, place))
-        sizes[at + ISLAND.spin] = max(sizes[at + ISLAND.spin], dot(spin, spin))
+        raise_to(sizes, at + ISLAND.reach, dot(place, place))
+        raise_to(sizes, at + ISLAND.spin, dot(spin, spin))
     for i in range(tables.n):
         at = ISLAND.size * i
         if sizes[at + ISLAND.mass] > 0.0:
@@ -81,12 +87,12 @@ def set_goals(workspace, h, tolerance, rounding, rates):
     for i in range(workspace.tables.n):
         island, speed = ISLAND.size * workspace.plan.islands[i], squared_speed(workspace, workspace.q, workspace.v, i)
         goals[GOAL.size * i + GOAL.move] = speed
-        sizes[island + ISLAND.speed] = max(sizes[island + ISLAND.speed], speed)
+        raise_to(sizes, island + ISLAND.speed, speed)
     for i in range(workspace.tables.n):
         at, island = GOAL.size * i, ISLAND.size * workspace.plan.islands[i]
         spin, inverse = load3(workspace.v, 6 * i, 0.0), goals[at + GOAL.inverse]
-        fastest = sizes[island + ISLAND.spin]
-        move = max(goals[at + GOAL.move], min(sizes[island + ISLAND.speed], goals[at + GOAL.length] * fastest))
+        fastest, speed = load(sizes, island + ISLAND.spin, 0.0), load(sizes, island + ISLAND.speed, 0.0)
+        move = max(goals[at + GOAL.move], min(speed, goals[at + GOAL.length] * fastest))
         turn = dot(spin, spin)
         if known:
             angular, linear = load6(rates, 6 * i, 0.0)
@@ -95,7 +101,7 @@ def set_goals(workspace, h, tolerance, rounding, rates):
             turn += h * h * dot(angular, angular)
             move += h * h * dot(linear, linear)
         turn = max(turn, min(fastest, move * inverse))
-        far = goals[at + GOAL.length] + sizes[island + ISLAND.reach]
+        far = goals[at + GOAL.length] + load(sizes, island + ISLAND.reach, 0.0)
         noise = least  # of angles: joints make them of positions
         if bodies[i * BODY.size + BODY.count] > 0:
             noise = min(least * far * inverse, UNSURE)

@@ -14,6 +14,7 @@ from chasles.constrained.chart import onward
 from chasles.constrained.steps import from_chart, set_state, start_clock
 from chasles.constraint.rows import ROTOR, ROWS, TILE
 from chasles.kernel.algebra import mul_t
+from chasles.kernel.lanes import store
 from chasles.kernel.policy import kernel
 from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, load6, store3, store6
@@ -25,12 +26,12 @@ def keep_rows(workspace, t):
     """Rows of the begin of a step but those of rotors, and their factor."""
     start_clock(workspace, t)
     set_state(workspace, workspace.q, workspace.v)
-    for t in range(workspace.tables.nt):
-        rotor = workspace.tables.tiles[t * TILE.size + TILE.kinds] == ROTOR  # holds nothing, so it has no part in ζ
-        for k in range(t * ROWS.size, (t + 1) * ROWS.size):
-            if rotor:
-                workspace.rows[k] = 0.0
-            workspace.old_rows[k] = workspace.rows[k]
+    for j in range(workspace.tables.nt):
+        if workspace.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR:  # holds nothing, so it has no part in ζ
+            for k in range(ROWS.size):
+                store(workspace.rows, j * ROWS.size + k, 0.0)
+    for k in range(workspace.tables.nt * ROWS.size):  # all at once: the compiler makes one copy of it
+        workspace.old_rows[k] = workspace.rows[k]
     factorize_rows(
         value_of(workspace.tables), workspace.metric, workspace.rows, workspace.row_matrix, workspace.row_factors
     )

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import functools
 
-from chasles.constrained.bushing_tangent import element_tiles, place_elements
-from chasles.constrained.tangent_job import job_of
+from chasles.constrained.element_tangent import add_element_tangents, element_tiles
 from chasles.constrained.workspace import FORCE_CALL
-from chasles.force.bushing import Mount, four_motions, four_of, run_of_elements
+from chasles.force.bushing import Mount
 from chasles.force.rod import bent, four_elements, law_of
-from chasles.force.table import FORCE, FORCES, MOVING, ROD
+from chasles.force.table import FORCE, FORCES, ROD
 from chasles.kernel.address import address_of
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference
 
 
 @kernel
-def rod_tiles(job, k, count):
+def rod_tiles(job, k, count, first, second):
     """Tiles of up to four elements of rods from row k on."""
-    table, states = job.forces.table, job.states
+    table = job.forces.table
     element = four_elements(table, k, count, job.forces.values)
-    first = four_motions(four_of(table, k, count, FORCE.first), states, MOVING.size)
-    second = four_motions(four_of(table, k, count, FORCE.second), states, MOVING.size)
     at, law = bent(element, first, second, table[FORCES.size + k * FORCE.size + FORCE.fourth])
     mount = Mount(element.first, element.second, law_of(element, at.X, law), element.damping)
-    element_tiles(job, k, count, mount, at, first, second)
+    element_tiles(job, k, count, mount, at, first, second, False)
 
 
 @native
 def add_rod_tangents(call):
     """Add s ∂(-Q)/∂d of all elements of rods to the blocks of the bodies, and couplings to the matrix."""
-    job, k = by_reference(job_of(call)), 0
-    table = job.forces.table
-    while k < table[FORCES.count]:
-        count = 1
-        if table[FORCES.size + k * FORCE.size + FORCE.kind] == ROD:
-            count = run_of_elements(table, k)
-            rod_tiles(job, k, count)
-            place_elements(job, k, count)
-        k += count
+    add_element_tangents(call, ROD, rod_tiles)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chasles.absolute.entry import set_clock
 from chasles.absolute.joint_force import silent_angles, silent_rates
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, SE3, forces_of, joints_of
+from chasles.absolute.tables import BODY, HEAD, SE3, forces_of
 from chasles.constrained.chart import move_body
 from chasles.constrained.workspace import COUNTS, TIMES, has_forces
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
@@ -159,7 +159,7 @@ def predict_angles(workspace, t, h, angles):
     set_clock(workspace.integers, workspace.row_work, t + h, angles, 0)
 
 
-@kernel(allocates=True)
+@kernel
 def finish_step(workspace, work, trial_v, angles):
     """The new point: poses, velocities, angles in their turns, and the work of the step; the angles become rates."""
     integers, p, n = workspace.integers, workspace.mechanism, workspace.tables.n
@@ -170,12 +170,12 @@ def finish_step(workspace, work, trial_v, angles):
         workspace.v[k] = trial_v[k]
     if integers[HEAD.n_angles] > 0:
         set_motion(workspace.tables.bodies, n, workspace.trial_q, trial_v, workspace.motion)
-        joints = joints_of(p)
-        silent_angles(joints.joints, joints.joint_numbers, joints.n, workspace.motion, p[integers[HEAD.counted] :])
-        silent_rates(joints.joints, joints.joint_numbers, joints.n, workspace.motion, p[integers[HEAD.rates] :])
+        forces, count = forces_of(p), integers[HEAD.n_joints]
+        silent_angles(forces.joints, forces.joint_numbers, count, workspace.motion, forces.counted)
+        silent_rates(forces.joints, forces.joint_numbers, count, workspace.motion, forces.rates)
         for k in range(integers[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
-            workspace.counted_angles[k] = p[integers[HEAD.counted] + k]
-            angles[k] = p[integers[HEAD.rates] + k]
+            workspace.counted_angles[k] = forces.counted[k]
+            angles[k] = forces.rates[k]
         for j in range(workspace.tables.nt):
             if tiles[j * TILE.size + TILE.kinds] == TURN:
                 at = j * NUMBERS.size

@@ -23,6 +23,7 @@ from chasles.constraint.rows import (
 )
 from chasles.constraint.special import TURN
 from chasles.kernel.algebra import add, add_scaled, cross, mul, mul_t, neg, scale, sub
+from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 
@@ -83,7 +84,7 @@ def velocity_rows(workspace, kappa):
         A, B = tiles[row + TILE.first], tiles[row + TILE.second]
         if tiles[row + TILE.kinds] >= TURN:
             for k in range(ROWS.first_angular, ROWS.size):
-                left[at + k] = rows[at + k]
+                store(left, at + k, load(rows, at + k, 0.0))
             continue
         if tiles[row + TILE.kinds] == POINT:
             point_rows(workspace, j, kappa)

@@ -30,8 +30,9 @@ def forces_of(kind: str, rng) -> list:
         ]
     if kind in ("magnus", "helix"):
         return []
+    matrix = (lambda rng: np.diag(rng.uniform(0.5, 2.0, 6))) if kind == "diagonal bushing" else random_symmetric
     return [
-        ch.Bushing(f"force {k}", pair, (frame(rng), frame(rng)), random_symmetric(rng), random_symmetric(rng))
+        ch.Bushing(f"force {k}", pair, (frame(rng), frame(rng)), matrix(rng), matrix(rng))
         for k, pair in enumerate(pairs)
     ]
 
@@ -97,7 +98,7 @@ def moved(q, v, d, ratio, space):
     return new, v + ratio * faster
 
 
-@pytest.mark.parametrize("kind", ["spring", "bushing", "magnus", "helix"])
+@pytest.mark.parametrize("kind", ["spring", "bushing", "diagonal bushing", "magnus", "helix"])
 @pytest.mark.parametrize("space", SPACES)
 def test_tangents_are_exact(space, kind):
     """Stiffness alone, then with the damping along; the differences are of fourth order and good to some 1e-11."""
