@@ -266,11 +266,19 @@ def test_two_drives_that_contradict_each_other():
 
 
 def test_a_cut_joint_says_so():
-    mechanism = closed.four_bar().compile()
-    (cut,) = mechanism.split.cut
-    run = ch.simulate(mechanism, (0, 0.01), *closed.four_bar_state(mechanism, START, SPEED), step=0.01)
-    with pytest.raises(ValueError, match=f"{cut.name!r} is cut to open a loop.*cut another one"):
-        _ = run.joint(cut.name).q
+    """A ball that closes a loop: its quaternion is not found from the others."""
+    bodies = [ch.Body(name, 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01)) for name in ("crank", "arm")]
+    joints = [
+        ch.revolute("pin", "ground", "crank", axis=(0, 0, 1)),
+        ch.revolute("knee", "crank", "arm", axis=(0, 0, 1), at=(0.1, 0, 0)),
+        ch.spherical("ball", "ground", "arm", child_at=(-0.1, 0, 0)),
+    ]
+    mechanism = ch.System(bodies, joints, gravity=(0, 0, 0)).compile("relative", cut=["ball"])
+    run = ch.simulate(mechanism, (0, 0.01), v={"pin": 1.0}, certificate=False)
+    with pytest.raises(ValueError, match="'ball' is cut to open a loop.*cut another one"):
+        _ = run.joint("ball").q
+    with pytest.raises(ValueError, match="'ball' is cut to open a loop.*under .simulation."):
+        run.plot("joints.ball.velocity")
 
 
 def test_methods_for_constrained_systems_are_for_absolute_coordinates():

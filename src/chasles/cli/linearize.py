@@ -117,7 +117,8 @@ def say(found: dict[str, Any]) -> None:
 def linear_system(study: Any, at_start: bool) -> tuple[Any, str]:
     """The linear system of a model, and what it is about."""
     import chasles as ch
-    from chasles.relative.loop.closed import in_joint_coordinates
+    from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
+    from chasles.simulation.equilibrium import Equilibrium
 
     begin, control = study.plan().begin, study.options.get("control")
     mechanism = in_joint_coordinates("linearize", begin.mechanism)
@@ -128,9 +129,9 @@ def linear_system(study: Any, at_start: bool) -> tuple[Any, str]:
         except RuntimeError as error:
             raise ValueError(f"{error}, or take --at-start") from None
         q, about = rest.q, f"an equilibrium, statically {rest.stability}"
-        if not len(rest.independent):
+        if isinstance(rest, Equilibrium) and not len(rest.independent):
             about = "the only state that its constraints allow"
-        if rest.running:
+        if isinstance(rest, Equilibrium) and isinstance(mechanism, ClosedMechanism) and rest.running:
             about = f"a state at t = 0 s that is held in motion by {', '.join(map(repr, rest.running))}"
             v = mechanism.consistent_velocities(q, [0.0] * mechanism.nv)
     return ch.linearize(mechanism, q, v, control), about

@@ -1,8 +1,10 @@
-"""The progress of commands, drawn by rich on standard error: a bar, the line of `display.progress`, no flicker."""
+"""The progress of commands, drawn by rich on standard error: a bar, the line of `display.progress`, no flicker. Where
+nobody looks, in a file or a pipe, it is a plain line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from chasles.display.progress import Progress
 
 BAR = 24  # characters
+FIRST, LONGER = 10.0, 3.0  # seconds until the first plain line; each further one comes so many times as late
 QUIET: dict[str, Any] = {"redirect_stdout": False, "redirect_stderr": False}  # others print while it is cleared
 
 
@@ -21,9 +24,16 @@ class RichDisplay:
 
     def __init__(self) -> None:
         self._bars: Bars | None = None
+        self._next = FIRST
 
     def draw(self, progress: Progress, text: str) -> None:
         share = progress.share()
+        if not sys.stderr.isatty():
+            passed = time.perf_counter() - progress.began
+            if passed >= self._next:
+                self._next = LONGER * passed
+                print(f"chasles: {text}", file=sys.stderr, flush=True)
+            return
         if self._bars is None:
             first = SpinnerColumn() if share is None else BarColumn(BAR)
             console = Console(file=sys.stderr, highlight=False)

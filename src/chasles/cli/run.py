@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ENDED_EARLY, NOT_PASSED, INTERRUPTED = 1, 3, 130  # exit status
 LISTED = 12  # joints whose start is shown
+CLOSE = 1e-9  # of a limit: what is beyond by less is at it
 
 
 def run(
@@ -76,6 +77,7 @@ def run(
     given["certificate"] = effort if certificate else False
     given["method"] = None if method is None else named_method("--method", method)
     options = {key: value for key, value in given.items() if value is not None}
+    progress = None if sys.stderr.isatty() else True  # else a plain line now and then, for logs
     if stabilization is not None:
         options["stabilization"] = None if stabilization == "none" else stabilization
     with warnings.catch_warnings():
@@ -90,7 +92,7 @@ def run(
             if functions:  # a file may have more of them
                 named = {one["name"] for one in read(Path(model).resolve()).header["laws"]}
                 functions = {name: function for name, function in functions.items() if name in named}
-            runs, interrupted = carried_out([lambda: go_on(model, laws=functions or None)])
+            runs, interrupted = carried_out([lambda: go_on(model, laws=functions or None, progress=progress)])
             names = [model]
         else:
             study = find_study(model, change, law)
@@ -99,7 +101,7 @@ def run(
             if output is not None and len(space or ()) > 1:
                 raise ValueError("run: --output is for one run; give one --space")
             chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
-            runs, interrupted = carried_out([partial(study.run, **options, **one) for one in chosen])
+            runs, interrupted = carried_out([partial(study.run, **options, **one, progress=progress) for one in chosen])
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
         certificates = judged(json_output, runs, interrupted, kept)
@@ -110,6 +112,8 @@ def run(
         for found, verdict in zip(runs, certificates, strict=True):
             told = {f"start assembled, {change}" for change in found.start_changes if not change.given}
             for line in (*(line for line in str(found).split("\n") if line not in told), *start_lines(found.task)):
+                say(line)
+            for line in left_limits(found):
                 say(line)
             say(str(verdict) if found.success else str(verdict).replace(f": {found.message}", ""))  # said above
         if len(runs) > 1:
@@ -142,6 +146,31 @@ def start_lines(task: Any) -> list[str]:
     values = task.start_values
     lines = [f"start of {value}" for value in values[:LISTED]]
     return [*lines, f"... and {len(values) - LISTED} more joints"] if len(values) > LISTED else lines
+
+
+def left_limits(found: Any) -> list[str]:
+    """Of each joint that went beyond limits which nothing enforces, when first and how far."""
+    import numpy as np
+
+    told = []
+    for joint in found.moving_joints:
+        limits = np.array([joint.lower, joint.upper])
+        enforced = joint.stop_stiffness or joint.restitution is not None
+        if joint.nq != joint.nv or enforced or not np.isfinite(limits).any():
+            continue
+        q = found.joint(joint.name).q
+        beyond = np.maximum(q - limits[1], limits[0] - q)
+        rounding = CLOSE * np.where(np.isfinite(limits), np.abs(limits), 0.0).max()
+        if not (rows := np.flatnonzero((beyond > rounding).any(axis=1))).size:
+            continue
+        at, k = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+        low, high = limits[:, k]
+        told.append(
+            f"joint {joint.name!r} left its limits {low:.6g} to {high:.6g} {joint.coordinate_units[k]} at t = "
+            f"{found.t[rows[0]]:.6g} s and came to {q[at, k]:.6g}; limits are data only: make them stops with "
+            "stop_stiffness and stop_damping, or rigid with restitution"
+        )
+    return [*told[:LISTED], *([f"... and {len(told) - LISTED} more joints"] if len(told) > LISTED else [])]
 
 
 def judged(json_output: bool, runs: list[Any], interrupted: bool, kept: str) -> list[Any]:
@@ -222,8 +251,9 @@ def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
     from chasles.integrate.stepper import LOG, Interrupted
 
     runs: list[Any] = []
-    said = logging.StreamHandler()  # at once, while energies and certificate follow; a progress line says it itself
+    said = logging.StreamHandler()  # at once, while energies and certificate follow
     said.addFilter(lambda record: record.levelno == logging.INFO and not sys.stderr.isatty())
+    said.addFilter(lambda record: "interrupted at t = " not in record.getMessage())  # which the progress line says
     before = LOG.level
     LOG.addHandler(said)
     LOG.setLevel(logging.INFO)

@@ -154,7 +154,10 @@ def quantity(text: str) -> Quantity:
     if reduction == "norm":
         reduction, inner = "final", f"norm({inner})"
     if reduction not in REDUCTIONS:
-        near = meant(reduction, REDUCTIONS)
-        raise ValueError(f"quantity {text!r}: there is no {reduction!r}; {near}expected one of {', '.join(REDUCTIONS)}")
+        near = "did you mean 'range'? " if reduction == "ptp" else meant(reduction, REDUCTIONS)
+        raise ValueError(
+            f"quantity {text!r}: there is no {reduction!r}; {near}expected one of {', '.join(REDUCTIONS)}, or norm(...) "
+            "of a vector, or of events count and first"
+        )
     norm = re.fullmatch(r"norm\((.+)\)", inner)
     return Quantity(text.strip(), reduction, norm[1].strip() if norm else inner, norm is not None)

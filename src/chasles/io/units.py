@@ -140,7 +140,9 @@ def check(shown: str, dimension: tuple[int, ...], wanted: Sequence[str]) -> None
     """A ValueError if something of a dimension is not in one of the units wanted."""
     if not any(_same(dimension, unit_of(one).dimension) for one in wanted or ("1",)):
         expected = " or ".join(f"{NAMES.get(one, 'something')} [{one}]" for one in wanted) or "a number without a unit"
-        raise ValueError(f"is {shown!r}, {_name(dimension)}; expected {expected}")
+        lead = _same(dimension, unit_of("m").dimension) and "m/rad" in wanted
+        hint = f'; of a lead in a turn, lead = "{shown}" under [parameters], it is "lead / (2 * pi)"' if lead else ""
+        raise ValueError(f"is {shown!r}, {_name(dimension)}; expected {expected}{hint}")
 
 
 def _same(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

@@ -143,8 +143,14 @@ class Joint:
         if not self.is_loaded:
             return
         if self.kind not in sizes.values() or any(self.screws[0][3:]) == any(self.screws[0][:3]):
+            thread = ""
+            if self.kind == "helical":
+                thread = (
+                    ". Of a thread, give friction [N m]: coefficient x mean radius x axial load; it locks itself if "
+                    "the pitch [m/rad] is less than coefficient x mean radius"
+                )
             raise ValueError(
-                f"{where}: friction_coefficient is for revolute joints about their frame and prismatic ones"
+                f"{where}: friction_coefficient is for revolute joints about their frame and prismatic ones{thread}"
             )
         if any(self.screws[0][:3]) and not self.bearing_radius:
             raise ValueError(f"{where}: friction_coefficient of a revolute joint needs its bearing_radius [m]")

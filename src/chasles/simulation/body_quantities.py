@@ -9,13 +9,11 @@ import numpy as np
 from chasles import caution
 from chasles.absolute.joints import armatures
 from chasles.cached import cached_property
-from chasles.lie import pose as pose_group
-from chasles.lie import se3
-from chasles.model.body import GROUND, Frame
+from chasles.model.body import Frame
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism, compiled
-from chasles.relative.reaction import joint_screws
 from chasles.screw.representation import convert_acceleration, convert_twist
+from chasles.simulation import joint_between
 from chasles.simulation.open_reactions import described, open_components
 
 if TYPE_CHECKING:
@@ -98,26 +96,8 @@ class BodyQuantities:
         return self.states.poses[..., body, :], self.states.twists[..., body, :]
 
     def joint_accelerations(self, joint: Joint) -> np.ndarray:
-        """From V_rel = V_child - Ad⁻¹ V_parent in the joint's frame on the child, and V_rel = S(q) v."""
-        if not joint.nv:
-            return np.zeros((*np.shape(self.t), 0))
-        parent, child = (
-            self._moving(body, np.array(frame))
-            for body, frame in ((joint.parent, joint.parent_frame), (joint.child, joint.child_frame))
-        )
-        back = pose_group.compose(pose_group.inverse(child[0]), parent[0])
-        carried = pose_group.Ad_apply(back, parent[1])
-        rate = child[2] - pose_group.Ad_apply(back, parent[2]) + se3.bracket(child[1] - carried, carried)
-        if joint.traits.quaternion:
-            return rate[..., : joint.nv]
-        q, v = self.joint_states(joint)
-        screws = joint_screws(joint, q)
-        after = np.zeros_like(rate)  # the twist of the screws beyond one, by which it is turned
-        for k in reversed(range(joint.nv)):
-            screw = screws[..., k]
-            rate = rate + v[..., k, None] * se3.bracket(after, screw)
-            after = after + v[..., k, None] * screw
-        return np.einsum("...ki,...i->...k", np.linalg.pinv(screws), rate)
+        q, v = (np.zeros(0),) * 2 if joint.traits.quaternion or not joint.nv else self.joint_states(joint)
+        return joint_between.joint_accelerations(self.states, joint, q, v)
 
     def joint_forces(self, joint: Joint) -> np.ndarray:
         u, where = self.states.held, self.mechanism.joint_tables.velocities
@@ -149,13 +129,7 @@ class BodyQuantities:
         return poses, twists, rates
 
     def _of_body(self, what: str, body: str, frame: np.ndarray) -> np.ndarray:
-        if body == GROUND:
-            still = frame if what == "poses" else np.zeros(6)
-            return np.broadcast_to(still, (*np.shape(self.t), len(still)))
-        own = getattr(self.states, what)[..., self.mechanism.bodies.index(body), :]
-        if what == "poses":
-            return pose_group.compose(own, frame)
-        return pose_group.Ad_apply(pose_group.inverse(frame), own)
+        return joint_between.of_body(self.states, what, body, frame)
 
     def frame_pose(self, frame: Frame) -> np.ndarray:
         return self._of_body("poses", frame.body, np.array(frame.pose))

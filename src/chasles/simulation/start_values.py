@@ -144,6 +144,7 @@ def start_values(
         for key, quantity in (("q", "coordinates"), ("v", "velocities")):
             by_user = joint.name in names_given(given.get(key), begin.joints)
             found_out = (joint.name, quantity) in changed or given.get("poses") is not None
+            found_out = found_out or (joint.name not in begin.joints and not by_user)  # it closes a loop, or follows
             told.append("found" if found_out else "given" if by_user else "default")
         values = [_without_rounding(joint, np.ravel(motion.q), size), np.ravel(motion.v)]
         shown = [shown_values(joint, x, level) for x, level in zip(values, (False, True), strict=True)]

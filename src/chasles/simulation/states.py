@@ -111,7 +111,8 @@ class States:
 
     @property
     def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints whose motion is known: those of `joints`, and in absolute coordinates those that close loops."""
+        """The joints whose motion is known: those of `joints`, and those that close loops. In joint coordinates these
+        are the ones with freedoms about and along one line."""
         return self._kind.moving_joints
 
     @property

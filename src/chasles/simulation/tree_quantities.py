@@ -9,6 +9,7 @@ import numpy as np
 from chasles.model.body import Frame
 from chasles.model.joint import Joint
 from chasles.model.mimic import Following
+from chasles.simulation.joint_between import is_readable, joint_accelerations, joint_states
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
@@ -96,8 +97,8 @@ class TreeQuantities:
         if joint.name not in places and joint.nv:
             raise ValueError(
                 f"run.joint: {joint.name!r} is cut to open a loop, so it has no coordinates in the tree, whose joints "
-                f"are {', '.join(map(repr, self.mechanism.joints))}; cut another one, system.compile(cut=[...]), or "
-                'take coordinates="absolute"'
+                f"are {', '.join(map(repr, self.mechanism.joints))}; cut another one, system.compile(cut=[...]) or "
+                'cut = [...] under [simulation] in a model file, or take coordinates="absolute"'
             )
         return values[..., places.get(joint.name, slice(0, 0))]
 
@@ -150,6 +151,28 @@ class ClosedQuantities(TreeQuantities):
     @property
     def constraints(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.mechanism.constraint_names
+
+    @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """Also those that close loops, where the poses of their bodies tell their coordinates."""
+        return (*super().moving_joints, *(joint for joint in self.mechanism.system.joints if self._closes(joint)))
+
+    def _closes(self, joint: Joint) -> bool:
+        """Whether it is cut, and what its coordinates are is known."""
+        return is_readable(joint) and all(joint.name != one.name for one in self.mechanism.tree.all_joints)
+
+    def joint_states(self, joint: Joint) -> tuple[np.ndarray, np.ndarray]:
+        return joint_states(self.states, joint) if self._closes(joint) else super().joint_states(joint)
+
+    def joint_accelerations(self, joint: Joint) -> np.ndarray:
+        if self._closes(joint):
+            return joint_accelerations(self.states, joint, *self.joint_states(joint))
+        return super().joint_accelerations(joint)
+
+    def joint_forces(self, joint: Joint) -> np.ndarray:
+        if self._closes(joint):  # nothing acts along a joint that is cut
+            return np.zeros((*np.shape(self.t), joint.nv))
+        return super().joint_forces(joint)
 
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
         found = self.mechanism.constraint_violation(self.q(), self.v(), t=self.t)

@@ -26,9 +26,9 @@ def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[flo
     `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "energy.kinetic" or another of
     `run.energies`, "energy.drift" (of the balance T + V - W), "drift" (violation of the joints), "steps",
     "certificate", "joints", "joints.NAME", "joints.NAME.velocity" or ".acceleration", "phase.NAME", "reactions.NAME",
-    "forces.NAME" (one of `run.force_names`), "bodies.NAME.position", ".orientation", ".twist" or ".path" (bodies and
-    frames), "inputs", "forces", "events"; none: an overview. The ending of `file` says which form it gets: .pdf, .svg,
-    .png, ...
+    "forces.NAME" (one of `run.force_names`), "bodies.NAME.position", ".orientation", ".twist" or ".path" (the
+    same of frames, "frames.NAME.path"), "inputs", "forces", "events"; none: an overview. The ending of `file` says
+    which form it gets: .pdf, .svg, .png, ...
     size: width and height [inches].
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """

@@ -11,6 +11,7 @@ from chasles.display.style import plain, shortened
 from chasles.io.result.quantities import joints_with_reactions
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
+from chasles.model.scale import length_of
 from chasles.simulation.named_forces import named_forces
 from chasles.view.plot_panel import CURVE, OVER_TIME, SPACE, Panel
 
@@ -25,6 +26,7 @@ XYZ = ("$x$", "$y$", "$z$")
 VECTOR_SIZE = "size"  # the curve of the length of a vector, beside those of its components
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
 NAMED = 26  # characters of a name in a legend
+ROUNDING = 1e-12  # of the force of a joint on the length of the model, or of its torque
 MOTIONS = ("position", "orientation", "twist", "path")
 
 
@@ -119,8 +121,14 @@ def reaction_panels(run: Any, rest: str) -> list[Panel]:
         return []
     title, series = f"reaction of {plain(rest)}", (*XYZ, VECTOR_SIZE)
 
+    size = length_of(run.system)
+
     def values(part: Any, rows: slice) -> np.ndarray:
-        found = part.reactions(rest)[:, rows]
+        every = part.reactions(rest)
+        found = every[:, rows]
+        largest = np.abs(every[:, :3]).max(initial=0.0), size * np.abs(every[:, 3:]).max(initial=0.0)
+        if largest[rows.start // 3] <= ROUNDING * max(largest):
+            found = np.zeros_like(found)  # of a planar pin: what rounding leaves
         return np.concatenate([found, np.linalg.norm(found, axis=1, keepdims=True)], axis=1)
 
     torque = Panel(title, "torque [N m]", series, lambda part: values(part, slice(0, 3)))

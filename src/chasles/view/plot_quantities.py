@@ -45,11 +45,23 @@ def panels(run: Any, name: str) -> list[Panel]:
         made = BY_NAME[kind](run, rest)
         if made:
             return made
+    if cut := _cut_joint(run, kind, rest):
+        raise ValueError(
+            f"plot: joint {cut!r} is cut to open a loop, so its coordinates are not known; cut another one, cut = "
+            '[...] under [simulation] or system.compile(cut=[...]), or take coordinates="absolute"'
+        )
     known = list(names(run))
     close = difflib.get_close_matches(name, known, 3, 0.5)
     advice = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
     listed = ", ".join(known[:LISTED]) + (f", ... ({len(known)} in all)" if len(known) > LISTED else "")
     raise ValueError(f"plot: there is no {name!r} in this run{advice} There are: {listed}")
+
+
+def _cut_joint(run: Any, kind: str, rest: str) -> str:
+    """The joint that a name is of, if it closes a loop and so has no coordinates."""
+    known = {joint.name for joint in run.moving_joints}
+    missing = [joint.name for joint in run.system.joints if joint.nv and joint.name not in known]
+    return next((name for name in missing if kind in ("joints", "phase") and (f"{rest}.").startswith(f"{name}.")), "")
 
 
 def names(run: Any) -> Iterator[str]:
@@ -70,7 +82,7 @@ def names(run: Any) -> Iterator[str]:
         yield from (f"forces.{name}" for name in run.force_names)
     yield from rod_names(run)
     for frame in frames_of(run):
-        yield from (f"bodies.{frame}.{what}" for what in MOTIONS)
+        yield from (f"{'bodies' if frame in run.bodies else 'frames'}.{frame}.{what}" for what in MOTIONS)
     if run.given is not None:
         yield from ("inputs", "forces")
     if run.events:
@@ -182,6 +194,7 @@ BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {
     "reactions": reaction_panels,
     "forces": force_panels,
     "bodies": body_panels,
+    "frames": body_panels,
     "rods": rod_panels,
     "drift": _drift,
     "energy": _one_energy,

@@ -33,9 +33,9 @@ def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = No
     """Write a run as a table: .csv or .parquet with a line for each saved time, or .npz with arrays, by the ending of
     the file.
 
-    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies; in a
-    table with units in its header, and with the forces of inputs, of all that `run.force_names` has, and the reactions
-    of joints (each of at most `MOST_REACTIONS`). Of `every` so many saved times one. The run is gone through in parts,
+    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies (in a table also
+    of the frames of the model), energies; in a table with units in its header, and with the forces of inputs, of all
+    that `run.force_names` has, and the reactions of joints (each of at most `MOST_REACTIONS`). Of `every` so many saved times one. The run is gone through in parts,
     so it may be larger than memory. A name that ends in .events.csv is for what happened: impacts, sticking, slipping
     and the events of the user, each with its time and the joints then. `tell` is called with the share that is done.
     """
@@ -149,7 +149,7 @@ class Column(NamedTuple):
 
 class Columns(NamedTuple):
     """The columns of a table, and of which joints it has reactions, of what forces. others: joints whose coordinates
-    are not among q: those that follow others and, in absolute coordinates, those that close loops."""
+    are not among q: those that follow others and those that close loops."""
 
     every: list[Column]
     others: tuple[str, ...]
@@ -165,6 +165,8 @@ def columns_of(run: Run) -> Columns:
     every += [column for joint in others for columns in _columns_of_joints([joint]) for column in columns]
     for body in run.mechanism.bodies:
         every += [Column(f"{body}.{part}", unit) for part, unit in zip(POSE + TWIST, BODY_UNITS, strict=True)]
+    for frame in run.frames:
+        every += [Column(f"{frame}.{part}", unit) for part, unit in zip(POSE + TWIST, BODY_UNITS, strict=True)]
     every += [Column(name, "J") for name in ENERGIES]
     if run.given is not None:
         every += _forces([joint for joint in run.moving_joints if joint.name in run.joints])
@@ -226,13 +228,15 @@ def _forces(joints: Sequence[Joint]) -> list[Column]:
 
 def _rows(run: Run, columns: Columns, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
     """The table, a part of the run at a time, with the share that is done then."""
-    names = ["bodies", *ENERGIES]
+    names = list(ENERGIES)
     names += [] if run.given is None else ["forces"]
     wanted = [("force", name) for name in columns.forces]
     wanted += [("reactions", name) for name in columns.reactions]
     for share, part in _parts(run, every):
         values = [_values(part, name) for name in ("t", "q", "v")]
         values += [x for joint in map(part.joint, columns.others) for x in (joint.q, joint.v)]
+        values += [_values(part, "bodies")]
+        values += [x for frame in map(part.frame, run.frames) for x in (frame.pose, frame.twist)]
         values += [_values(part, name) for name in names]
         values += [_quietly(part, quantity, name) for quantity, name in wanted]
         flat = [x.reshape(len(x), math.prod(x.shape[1:])) for x in values]  # of none of them too
