@@ -275,9 +275,9 @@ def test_a_cut_joint_says_so():
     ]
     mechanism = ch.System(bodies, joints, gravity=(0, 0, 0)).compile("relative", cut=["ball"])
     run = ch.simulate(mechanism, (0, 0.01), v={"pin": 1.0}, certificate=False)
-    with pytest.raises(ValueError, match="'ball' is cut to open a loop.*cut another one"):
+    with pytest.raises(ValueError, match=r"'ball' is cut to open a loop.*cut another one"):
         _ = run.joint("ball").q
-    with pytest.raises(ValueError, match="'ball' is cut to open a loop.*under .simulation."):
+    with pytest.raises(ValueError, match=r"'ball' is cut to open a loop.*under .simulation."):
         run.plot("joints.ball.velocity")
 
 

@@ -156,8 +156,8 @@ def quantity(text: str) -> Quantity:
     if reduction not in REDUCTIONS:
         near = "did you mean 'range'? " if reduction == "ptp" else meant(reduction, REDUCTIONS)
         raise ValueError(
-            f"quantity {text!r}: there is no {reduction!r}; {near}expected one of {', '.join(REDUCTIONS)}, or norm(...) "
-            "of a vector, or of events count and first"
+            f"quantity {text!r}: there is no {reduction!r}; {near}expected one of {', '.join(REDUCTIONS)}, or "
+            "norm(...) of a vector, or of events count and first"
         )
     norm = re.fullmatch(r"norm\((.+)\)", inner)
     return Quantity(text.strip(), reduction, norm[1].strip() if norm else inner, norm is not None)

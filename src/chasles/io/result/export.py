@@ -35,9 +35,10 @@ def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = No
 
     Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies (in a table also
     of the frames of the model), energies; in a table with units in its header, and with the forces of inputs, of all
-    that `run.force_names` has, and the reactions of joints (each of at most `MOST_REACTIONS`). Of `every` so many saved times one. The run is gone through in parts,
-    so it may be larger than memory. A name that ends in .events.csv is for what happened: impacts, sticking, slipping
-    and the events of the user, each with its time and the joints then. `tell` is called with the share that is done.
+    that `run.force_names` has, and the reactions of joints (each of at most `MOST_REACTIONS`). Of `every` so many
+    saved times one. The run is gone through in parts, so it may be larger than memory. A name that ends in .events.csv
+    is for what happened: impacts, sticking, slipping and the events of the user, each with its time and the joints
+    then. `tell` is called with the share that is done.
     """
     path = Path(file)
     if every < 1:
