@@ -59,6 +59,14 @@ def named_forces(system: System) -> dict[str, Any]:
     return found
 
 
+def named_holds(system: System) -> list[str]:
+    """Names of what exerts reactions: joints that hold something, and constraints but for drives and couplings, which
+    act along coordinates, by forces."""
+    joints = [joint.name for joint in system.joints if not joint.traits.holds_nothing]
+    others = [item.name for item in system.constraints if not isinstance(item, Coupling | Drive)]
+    return joints + [name for name in others if name not in joints]
+
+
 def _item(system: System, name: str) -> Any:
     every = named_forces(system)
     if name not in every:

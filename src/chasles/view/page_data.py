@@ -194,7 +194,9 @@ def measured(run: Any, ended: bool, notes: list[str]) -> dict[str, Any]:
         return _nothing_measured()
     if not ended:
         run = thinned(run, LIVE)
-    times, wrenches = reactions_of(run, notes)
+    times, every = reactions_of(run, notes)
+    drawn = {joint.name for joint in run.mechanism.system.joints}
+    wrenches = {name: wrench for name, wrench in every.items() if name in drawn}
     return {
         "series": [
             {"chart": s.chart, "name": s.name, "unit": s.unit, "joint": s.joint, **points(s.t, s.values)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display.style import plain, shortened
-from chasles.io.result.quantities import joints_with_reactions
+from chasles.io.result.quantities import with_reactions
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
 from chasles.model.scale import length_of
@@ -117,7 +117,7 @@ def phase_panels(run: Any, rest: str) -> list[Panel]:
 
 def reaction_panels(run: Any, rest: str) -> list[Panel]:
     """Torque and force of a joint, if they are known."""
-    if not len(run) or rest not in joints_with_reactions(run):
+    if not len(run) or rest not in with_reactions(run):
         return []
     title, series = f"reaction of {plain(rest)}", (*XYZ, VECTOR_SIZE)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display.style import shortened
-from chasles.io.result.quantities import joints_with_reactions
+from chasles.io.result.quantities import with_reactions
 from chasles.view.plot_panel import AS_COUNTS, AS_SIZES, AS_STAIRS, BARS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,
@@ -78,7 +78,7 @@ def names(run: Any) -> Iterator[str]:
         if joint.nq == joint.nv:
             yield f"phase.{joint.name}"
     if len(run):
-        yield from (f"reactions.{name}" for name in joints_with_reactions(run))
+        yield from (f"reactions.{name}" for name in with_reactions(run))
         yield from (f"forces.{name}" for name in run.force_names)
     yield from rod_names(run)
     for frame in frames_of(run):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
+from chasles.simulation.named_forces import named_holds
 from chasles.view.reduce import kept
 
 NUMBERS = 300_000  # of all curves together
@@ -123,22 +124,22 @@ def _violations(run: Any, points: int, notes: list[str] | None) -> list[Series]:
 
 
 def reactions_of(run: Any, notes: list[str] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Times, and for each joint the wrench on its child in the joint's frame there, (times, 6)."""
-    joints = [joint for joint in run.mechanism.system.joints if not joint.traits.holds_nothing]
-    if len(joints) > JOINTS or not len(run):
+    """Times, and for each joint and constraint the wrench on its child in the joint's frame there, (times, 6)."""
+    holds = named_holds(run.mechanism.system)
+    if len(holds) > JOINTS or not len(run):
         return np.empty(0), {}
     part = thinned(run, ARROWS)
     found, failed = {}, dict[str, Exception]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # redundant constraints: the certificate says so
-        for joint in joints:
+        for name in holds:
             try:
-                wrench = part.reactions(joint.name)
+                wrench = part.reactions(name)
             except (ValueError, ArithmeticError) as error:  # such as a law that is not in the file
-                failed[joint.name] = error
+                failed[name] = error
                 continue
             if np.isfinite(wrench).all():
-                found[joint.name] = wrench
+                found[name] = wrench
     if failed:
         left_out(notes, f"Reactions of {', '.join(failed)}", next(iter(failed.values())))
     rising = slice(None) if part.t[0] <= part.t[-1] else slice(None, None, -1)

@@ -16,13 +16,13 @@ from chasles import caution
 from chasles.io.result.layout import replacing
 from chasles.model.joint import Joint
 from chasles.simulation import states
-from chasles.simulation.named_forces import FORCE_UNITS, WRENCH_PARTS
+from chasles.simulation.named_forces import FORCE_UNITS, WRENCH_PARTS, named_holds
 from chasles.simulation.run import Run
 
 POSE = ("qw", "qx", "qy", "qz", "x", "y", "z")
 TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 BODY_UNITS = ("", "", "", "", "m", "m", "m", "rad/s", "rad/s", "rad/s", "m/s", "m/s", "m/s")
-MOST_REACTIONS = 100  # joints up to which a table has reactions, and forces up to which it has these
+MOST_REACTIONS = 100  # joints and constraints up to which a table has reactions, and forces up to which it has these
 EVENTS = ".events.csv"  # how the name of a table of events ends
 Tell = Callable[[float], None]
 ENERGIES = ("kinetic", "gravity", "springs", "work")
@@ -171,8 +171,8 @@ def columns_of(run: Run) -> Columns:
     every += [Column(name, "J") for name in ENERGIES]
     if run.given is not None:
         every += _forces([joint for joint in run.moving_joints if joint.name in run.joints])
-    joints = [joint.name for joint in system.joints if not joint.traits.holds_nothing]
-    reactions = _computed(run, "reactions", joints if len(joints) <= MOST_REACTIONS else ())
+    holds = named_holds(system)
+    reactions = _computed(run, "reactions", holds if len(holds) <= MOST_REACTIONS else ())
     acting = run.force_names
     forces = _computed(run, "force", acting if len(acting) <= MOST_REACTIONS else ())
     for name in forces:

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from chasles.model.suggestion import meant
+from chasles.simulation.named_forces import named_holds
 
 KNOWN = ("poses", "twists", "accelerations", "reactions")
 WIDTH = {"poses": 7, "twists": 6, "accelerations": 6, "reactions": 6}
@@ -33,15 +34,16 @@ def of_joints(part: Any, names: tuple[str, ...]) -> np.ndarray:
     return found
 
 
-def joints_with_reactions(run: Any) -> tuple[str, ...]:
-    """The joints whose reactions are known."""
+def with_reactions(run: Any) -> tuple[str, ...]:
+    """The joints and constraints whose reactions are known."""
     found, first = [], run.part(slice(0, 1))
-    for joint in run.mechanism.system.joints:
+    system = run.mechanism.system
+    for name in dict.fromkeys([*(joint.name for joint in system.joints), *named_holds(system)]):
         try:
-            first.reactions(joint.name)
+            first.reactions(name)
         except ValueError:
             continue
-        found.append(joint.name)
+        found.append(name)
     return tuple(found)
 
 
@@ -53,7 +55,7 @@ def add(file: Path, run: Any, wanted: tuple[str, ...]) -> None:
         group = h5.create_group("derived")
         for name in wanted:
             forces = name == "reactions"
-            names = joints_with_reactions(run) if forces and len(run) else () if forces else run.bodies
+            names = with_reactions(run) if forces and len(run) else () if forces else run.bodies
             data = group.create_dataset(name, (len(run), len(names), WIDTH[name]), "<f8")
             data.attrs["names"] = np.bytes_(json.dumps(names))
             at = 0
