@@ -54,6 +54,13 @@ def test_a_block_is_moved_with_least_effort():
     assert np.abs(plan.run.v - plan.v).max() < 1e-14
 
 
+def test_the_first_inputs_hold_the_start_against_gravity():
+    lift = ch.System([ch.Body("block", 2.0)], [ch.prismatic("slide", "ground", "block", axis=(0, 0, 1))])
+    plan = ch.plan.optimize(lift, (0.0, 1.0), 5, ch.plan.tracking(ch.plan.state(q=[0.0], v=[0.0])))
+    assert plan.iterations == 0
+    assert np.allclose(plan.inputs, 2.0 * 9.81, rtol=1e-12)
+
+
 def test_a_turn_with_least_effort_is_the_geodesic():
     axis, angle = np.array([1.0, 2.0, -1.0]) / np.sqrt(6.0), 2.9
     goal = ch.plan.state(s3.exp(angle * axis), STILL)

@@ -47,8 +47,8 @@ def optimize(
     costs: of `effort`, `duration`, `tracking`, `final`, which are added. limits: of `keep` and `reach`. low, high:
     bounds of the inputs, one for all or one for each; those of actuators count too. The system starts from q and v, as
     in `simulate`. duration: the shortest and the longest one, if the end is free; `span` is the guess then.
-    guess: inputs (steps, inputs) to begin with, by default zero. method: an explicit one. tolerance: of limits,
-    relative to the numbers they limit; the cost is settled to 1e-4 of it.
+    guess: inputs (steps, inputs) to begin with, by default those that hold the start against gravity. method: an
+    explicit one. tolerance: of limits, relative to the numbers they limit; the cost is settled to 1e-4 of it.
 
     Raises InfeasibleError, with what is violated by how much, if limits cannot be satisfied.
     """
@@ -192,7 +192,7 @@ def durations_of(duration: Any, length: float) -> tuple[float, float, float]:
 
 def _guess(guess: Any, held: HeldSteps) -> np.ndarray:
     if guess is None:
-        return np.zeros((held.count, held.inputs))
+        return np.tile(_holding(held), (held.count, 1))
     value = np.asarray(guess, dtype=float)
     if value.shape not in ((held.count, held.inputs), (held.inputs,)):
         raise ValueError(
@@ -203,6 +203,16 @@ def _guess(guess: Any, held: HeldSteps) -> np.ndarray:
         k = int(np.argwhere(~np.isfinite(np.atleast_2d(value)))[0, 0])
         raise ValueError(f"{CALLER}: the guess is not finite in step {k}")
     return np.broadcast_to(value, (held.count, held.inputs)).copy()
+
+
+def _holding(held: HeldSteps) -> np.ndarray:
+    """The inputs that come nearest to those that hold the start against gravity: under none of them an arm falls far
+    from every goal. Zero in loops."""
+    if held.closed:
+        return np.zeros(held.inputs)
+    q, still = held.split(held.first)[0], np.zeros(held.nv)
+    found: np.ndarray = np.linalg.lstsq(held.effect, held.mechanism.inverse_dynamics(q, still, still), rcond=None)[0]
+    return found
 
 
 def _require_start(account: Account, held: HeldSteps) -> None:
