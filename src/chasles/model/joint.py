@@ -144,7 +144,7 @@ class Joint:
             return
         if self.kind not in sizes.values() or any(self.screws[0][3:]) == any(self.screws[0][:3]):
             thread = ""
-            if self.kind == "helical":
+            if any(freedom.turns and freedom.slides for freedom in self.traits.freedoms or ()):
                 thread = (
                     ". Of a thread, give friction [N m]: coefficient x mean radius x axial load; it locks itself if "
                     "the pitch [m/rad] is less than coefficient x mean radius"
