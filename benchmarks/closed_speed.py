@@ -23,7 +23,7 @@ from benchmarks.long_chain_speed import spent
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.options import Options
 from chasles.lie import so3
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 LOOPS, TILT, STEP, STEPS, GRAVITY = 40, np.pi / 3, 1e-3, 200, 9.81
 LINK = (1e-3, 1 / 12, 1 / 12)

@@ -18,7 +18,7 @@ from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.absolute import entry
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 STEP = 1e-3
 

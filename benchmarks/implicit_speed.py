@@ -26,7 +26,7 @@ from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.workspace import WORKSPACE
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 STEP = 1e-3
 PAIRS = 5

@@ -17,7 +17,7 @@ from chasles.gallery import andrews
 from chasles.gallery.boxes import three_bar
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.dynamics import dynamics_of
 
 Z = (0.0, 0.0, 1.0)

@@ -31,8 +31,9 @@ def prepared(case: str) -> tuple[Any, int, int]:
     if kind == "rk4":
         from chasles.integrate import explicit
 
-        make = getattr(explicit, "ExplicitStepper", None) or explicit.ExplicitRun
-        method = getattr(ch.integrate, "RKMK", None) or ch.RKMK
+        old: Any = (explicit, ch)
+        make = getattr(explicit, "ExplicitStepper", None) or old[0].ExplicitRun
+        method = getattr(ch.integrate, "RKMK", None) or old[1].RKMK
         dynamics = constrained_speed.BodyDynamics(constrained_speed.chain(n), "SO3xR3", projected=True)
         start = dynamics.start(0.0, None, None, None, None, False)
         options = constrained_speed.Options(step=constrained_speed.STEP, save="final")

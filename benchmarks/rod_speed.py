@@ -14,7 +14,7 @@ import numpy as np
 
 import chasles as ch
 from benchmarks.constrained_speed import exudyn_settings
-from chasles.simulation.body_equilibrium import Solver
+from chasles.simulation.bodies.equilibrium import Solver
 from chasles.simulation.simulate import plan
 
 K = np.array([500.0, 500.0, 500.0, 1e4, 1e4, 1e4])

@@ -17,7 +17,7 @@ from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.user_model import mechanism_problem, start
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 BODIES, STEP, STEPS, ROUNDS = 10, 1e-3, 400, 7
 ABSOLUTE = ("quaternion", "rotation_vector", "euler:ZYX", "screw")

@@ -16,7 +16,7 @@ _provide(  # what objects of a low layer ask of higher ones: see `chasles.regist
         "model file": "chasles.gallery:find_model",
         "compile joints": "chasles.relative.loop.closed:compiled",
         "compile bodies": "chasles.absolute.mechanism:AbsoluteMechanism",
-        "assembly modes": "chasles.simulation.assembly_modes:assembly_modes",
+        "assembly modes": "chasles.simulation.start.assembly_modes:assembly_modes",
         "mobility": "chasles.simulation.mobility:mobility",
         "certificate": "chasles.certificate.judge:certificate_of",
         "recorder": "chasles.io.result.writer:ResultWriter.start",

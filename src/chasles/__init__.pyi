@@ -56,8 +56,8 @@ from chasles.relative.loop.closed import ClosedMechanism as ClosedMechanism
 from chasles.relative.mechanism import Mechanism as Mechanism
 from chasles.relative.parameter.identifiability import identify as identify
 from chasles.simulation.adjoint.gradient import gradient as gradient
-from chasles.simulation.batch import simulate_batch as simulate_batch
-from chasles.simulation.batch_stepping import BatchSimulation as BatchSimulation
+from chasles.simulation.batch.simulate_batch import simulate_batch as simulate_batch
+from chasles.simulation.batch.stepping import BatchSimulation as BatchSimulation
 from chasles.simulation.continuation import continuation as continuation
 from chasles.simulation.equilibrium import equilibrium as equilibrium
 from chasles.simulation.linearize import linearize as linearize

@@ -15,7 +15,7 @@ from chasles.gallery import andrews, overconstrained
 from chasles.integrate.fixed_step import StepError
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.simulation.energy_jumps import without_jumps
+from chasles.simulation.closed.energy_jumps import without_jumps
 from tests.relative import planar
 
 G = 9.81

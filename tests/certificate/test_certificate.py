@@ -12,7 +12,7 @@ from chasles.certificate.loads import pull_of
 from chasles.certificate.verdict import Certificate, Finding
 from chasles.gallery import model_files
 from chasles.io.load import load
-from chasles.simulation.drive_check import DriveWarning
+from chasles.simulation.laws.drive_check import DriveWarning
 from tests.certificate import models
 from tests.certificate.models import chain, slider
 from tests.certificate.truth import FORGETFUL, chain_rates, exact, forgetful

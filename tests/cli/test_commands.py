@@ -22,7 +22,7 @@ from chasles.cli.check import report as check_report
 from chasles.cli.model import find_study, laws_in
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
-from chasles.simulation.doubts import doubts
+from chasles.simulation.start.doubts import doubts
 from chasles.view.report import report as html_report
 from tests.commands import chasles as run
 from tests.relative import closed, planar

@@ -18,7 +18,7 @@ from chasles.integrate import stepper as integration
 from chasles.io.result import checkpoint, layout, reader, writer
 from chasles.io.result import export as export_module
 from chasles.simulation import states
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from tests.io import result_models as models
 from tests.io.result_models import CASES, RESUME
 from tests.waiting import limited, wait_for

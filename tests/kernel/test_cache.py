@@ -104,7 +104,7 @@ def test_code_is_stale_with_what_it_imports_and_with_nothing_else(tmp_path):
         "relative.forward",
     } <= by_lanes
     by_forward = changed_by("relative/forward.py")
-    assert {"relative.forward", "simulation.tree_motion"} <= by_forward
+    assert {"relative.forward", "simulation.tree.motion"} <= by_forward
     assert not {name for name in by_forward if name.split(".")[0] in ("kernel", "lie", "force", "integrate")}
     assert "relative.inverse" not in by_forward
 

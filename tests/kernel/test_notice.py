@@ -11,7 +11,7 @@ from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.undisturbed import Undisturbed
 from chasles.lie import so3
 from chasles.relative import forward
-from chasles.simulation import tree_motion
+from chasles.simulation.tree import motion as tree_motion
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 
@@ -77,7 +77,7 @@ def test_what_is_left_follows_from_the_names_in_the_code():
     assert "rates" in called or tree_motion.rates.overloads
     done = tree_motion.rates.overloads or forward.reduce.overloads  # by a test before this one
     assert {"forward_dynamics", "reduce"} <= called or done
-    assert notice.name_of(tree_motion.rates) == "simulation.tree_motion.rates"
+    assert notice.name_of(tree_motion.rates) == "simulation.tree.motion.rates"
 
 
 def test_ctrl_c_waits_for_the_compiler():

@@ -341,7 +341,7 @@ def wrong_rates(t, _, __, p, out):
 
 
 def test_a_law_whose_rates_are_not_its_derivatives_is_named():
-    from chasles.simulation.drive_check import DriveWarning
+    from chasles.simulation.laws.drive_check import DriveWarning
 
     with pytest.warns(DriveWarning, match="drive 'motor': at t = .* are off"):
         ch.simulate(driven(wrong_rates), (0, 1.0), q=[0.0], v=[1.0], step=0.05, progress=False)

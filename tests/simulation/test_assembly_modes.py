@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.assembly_modes import assembly_modes
+from chasles.simulation.start.assembly_modes import assembly_modes
 from tests.absolute import loops
 from tests.relative import closed
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.variants import Variants, tree_tables
+from chasles.simulation.batch.variants import Variants, tree_tables
 from tests.simulation.systems import pendulum
 
 KW = {"method": "rk4", "step": 0.01}

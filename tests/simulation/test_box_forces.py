@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from chasles.simulation.box_forces import _by_steps, forces_in_box, reserve
+from chasles.simulation.nonsmooth.box_forces import _by_steps, forces_in_box, reserve
 
 
 def problem(rng, n, rank):

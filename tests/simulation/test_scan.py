@@ -6,9 +6,9 @@ from scipy.integrate import solve_ivp
 
 import chasles as ch
 from chasles.simulation.closed.dynamics import dynamics_of
-from chasles.simulation.dynamics import TreeDynamics
-from chasles.simulation.law_samples import CalledLaw, reads_time
-from chasles.simulation.scan import _KNOWN, SAMPLES, scan
+from chasles.simulation.laws.samples import CalledLaw, reads_time
+from chasles.simulation.laws.scan import _KNOWN, SAMPLES, scan
+from chasles.simulation.tree.dynamics import TreeDynamics
 
 ROOT = np.sqrt(2 * np.pi)
 

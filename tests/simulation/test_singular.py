@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.energy_jumps import without_jumps
+from chasles.simulation.closed.energy_jumps import without_jumps
 from chasles.simulation.states import States
 
 BASE, PLATE, ARM, ROD, WIDTH, MASS = 0.2, 0.06, 0.3, 0.7, 0.05, 0.8

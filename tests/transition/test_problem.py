@@ -9,7 +9,7 @@ from chasles.gallery.boxes import double_pendulum
 from chasles.lie import pose, transition
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.user_model import mechanism_problem, start
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from tests.transition.models import POSE, TWIST, initial, matrices, plain_model, problem, spring_body
 
 ABSOLUTE = ("quaternion", "rotation_vector", "screw", "euler:ZYX")

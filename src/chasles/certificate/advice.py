@@ -13,7 +13,7 @@ from chasles.certificate.stiff import FIRST_STEP
 from chasles.certificate.verdict import ERROR, NOT_JUDGED, PASSED, Certificate
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.model.law import PythonLaw
-from chasles.simulation.law_samples import items_with_laws
+from chasles.simulation.laws.samples import items_with_laws
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge

@@ -14,8 +14,8 @@ from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.model.law import PythonLaw
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.law_samples import items_with_laws
+from chasles.simulation.bodies.dynamics import BodyDynamics
+from chasles.simulation.laws.samples import items_with_laws
 from chasles.simulation.run_task import Task
 
 LEAST = 0.1e6  # [µs] for second motions: with all else, a fifth of a second

@@ -24,8 +24,8 @@ from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import helping
 from chasles.kernel.pickled import PickledWhole
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.energy_jumps import singular_at_end
+from chasles.simulation.bodies.dynamics import BodyDynamics
+from chasles.simulation.closed.energy_jumps import singular_at_end
 from chasles.simulation.motion import ATOL, solve_motion
 from chasles.simulation.run_task import Task
 from chasles.simulation.runaway import LARGEST_USABLE

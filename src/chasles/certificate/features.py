@@ -14,8 +14,8 @@ import numpy as np
 
 from chasles.certificate.budget import Budget
 from chasles.integrate.table import KIND, POINT_AT, R_N
-from chasles.simulation.law_calls import fields_at
-from chasles.simulation.law_samples import CalledLaw, Changes, called_laws, may_depend_on_time
+from chasles.simulation.laws.calls import fields_at
+from chasles.simulation.laws.samples import CalledLaw, Changes, called_laws, may_depend_on_time
 from chasles.simulation.run_task import Task
 
 CONSTANT = 1e-9  # change of a law in all, of its size, that is none

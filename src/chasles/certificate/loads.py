@@ -10,8 +10,8 @@ import numpy as np
 
 from chasles.certificate.movement import LOADS, ROUNDING, STILL
 from chasles.model.scale import length_of, velocity_sizes
-from chasles.simulation.law_samples import items_with_laws, may_depend_on_time
-from chasles.simulation.set_valued import problem_at
+from chasles.simulation.laws.samples import items_with_laws, may_depend_on_time
+from chasles.simulation.nonsmooth.set_valued import problem_at
 
 BALANCED = 1e-12  # of what loads would accelerate a mechanism by: what is left of it if they are in balance
 

@@ -14,7 +14,7 @@ from chasles.certificate.checkpoints import one_step
 from chasles.certificate.verdict import Finding
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.simulation.law_samples import items_with_laws
+from chasles.simulation.laws.samples import items_with_laws
 from chasles.simulation.runaway import LARGEST_USABLE
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from chasles.model.law import Law
 from chasles.model.scale import constraint_lengths
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.nonsmooth.set_valued import Change, Limit
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
-from chasles.simulation.set_valued import Change, Limit
 
 ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
     "energy balance",

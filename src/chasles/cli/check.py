@@ -70,7 +70,7 @@ def _modes(study: Any, task: Any) -> list[str]:
 
     from chasles.lie.rotation import quaternion_to_matrix
     from chasles.model.scale import length_of
-    from chasles.simulation.assembly_modes import assembly_modes
+    from chasles.simulation.start.assembly_modes import assembly_modes
 
     given = study.initial.get("q")
     if not given or len(study.system.joints) > MOST:
@@ -103,8 +103,8 @@ def report(study: Any) -> dict[str, Any]:
     import numpy as np
 
     from chasles.relative.determined import require_determined
-    from chasles.simulation.doubts import doubts
     from chasles.simulation.mobility import mobility
+    from chasles.simulation.start.doubts import doubts
 
     system = study.system
     moments = {body.name: np.linalg.eigvalsh(np.array(body.inertia)) for body in system.bodies}

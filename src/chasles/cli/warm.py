@@ -142,8 +142,9 @@ def _mechanism_tasks() -> list[Task]:
     from chasles.constrained import index1 as body_motion
     from chasles.integrate.vector_field import Field
     from chasles.relative.algorithm import Algorithm
-    from chasles.simulation import dependent_motion, tree_motion
     from chasles.simulation.closed import motion as closed_motion
+    from chasles.simulation.tree import dependent_motion
+    from chasles.simulation.tree import motion as tree_motion
 
     names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
     modules = [importlib.import_module(name) for name in names]

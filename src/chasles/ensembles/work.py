@@ -17,10 +17,10 @@ from chasles.ensembles.quantity import Quantity, QuantityError
 from chasles.io.load import load
 from chasles.io.model_file import Study, study_of
 from chasles.io.source import Source, read
+from chasles.simulation.batch.schedule import carried_out
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
-from chasles.simulation.start_values import StartChangedWarning
-from chasles.simulation.together import carried_out
+from chasles.simulation.start.values import StartChangedWarning
 
 ERROR = "error"  # the status of a member that has no result
 ENDED_EARLY = "ended early"

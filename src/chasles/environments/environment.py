@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from chasles.environments.scenario import Scenario
-from chasles.simulation.batch_stepping import BatchSimulation
+from chasles.simulation.batch.stepping import BatchSimulation
 
 AHEAD = 16  # starts of a member for which random numbers are drawn at once
 

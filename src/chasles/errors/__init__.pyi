@@ -7,6 +7,6 @@ from chasles.integrate.stepper import Interrupted as Interrupted
 from chasles.io.result.layout import ResultFileError as ResultFileError
 from chasles.io.source import ModelFileError as ModelFileError
 from chasles.plan.outcome import InfeasibleError as InfeasibleError
-from chasles.simulation.loaded_friction import FrictionLoadError as FrictionLoadError
-from chasles.simulation.start_values import StartChangedWarning as StartChangedWarning
+from chasles.simulation.nonsmooth.loaded_friction import FrictionLoadError as FrictionLoadError
+from chasles.simulation.start.values import StartChangedWarning as StartChangedWarning
 from chasles.simulation.stiffness import StiffnessWarning as StiffnessWarning

@@ -17,7 +17,7 @@ from chasles.fit.unknown import Slot, slots_of
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.model.system import System
-from chasles.simulation.variants import WHERE, Variants
+from chasles.simulation.batch.variants import WHERE, Variants
 
 LATE = 3.0  # times the length of the data: if it begins so long after the start, its clock is another one
 

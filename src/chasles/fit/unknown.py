@@ -17,7 +17,7 @@ from chasles.model.suggestion import meant
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.parameter.inertial import NAMES
 from chasles.screw import inertia as spatial
-from chasles.simulation.start_values import by_name
+from chasles.simulation.start.values import by_name
 
 
 class Range(NamedTuple):

@@ -42,7 +42,7 @@ def passive_rows(joint: Joint) -> np.ndarray:
     rows = np.empty((joint.nv, PASSIVE.size))
     for name in PASSIVE._fields[:-1]:
         rows[:, getattr(PASSIVE, name)] = getattr(joint, name)
-    if joint.sticks:  # no function of the state: `simulation.set_valued` finds it
+    if joint.sticks:  # no function of the state: `simulation.nonsmooth.set_valued` finds it
         rows[:, [PASSIVE.friction, PASSIVE.friction_speed]] = 0.0, 1.0
     return rows
 

@@ -32,10 +32,10 @@ from chasles.model.rod_parts import OfRod
 from chasles.model.rod_section import Material
 from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System
-from chasles.simulation.start_values import by_name
+from chasles.simulation.start.values import by_name
 
 if TYPE_CHECKING:
-    from chasles.simulation.batch import Batch
+    from chasles.simulation.batch.simulate_batch import Batch
     from chasles.simulation.run import Run
     from chasles.simulation.run_task import Task
 
@@ -88,7 +88,7 @@ class Study:
         """Simulate once for each value of the parameters of the file, (members,) each; a path such as
         "bodies.arm.mass" is a parameter too. `changes` are options of `simulate`; by default only the first and the
         last point are saved. See `simulate_batch`."""
-        from chasles.simulation.batch import batch_of_plans
+        from chasles.simulation.batch.simulate_batch import batch_of_plans
 
         if self.remade is None:
             raise ValueError("run_batch: a study that was not read from a .toml file has no parameters to vary")

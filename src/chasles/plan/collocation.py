@@ -22,7 +22,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.prepare import prepare
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
-from chasles.simulation.start_values import Values
+from chasles.simulation.start.values import Values
 
 
 @dataclass(frozen=True)

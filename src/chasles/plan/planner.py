@@ -16,9 +16,9 @@ from chasles.plan.held_steps import HeldSteps, InputRange
 from chasles.plan.outcome import InfeasibleError, PlannedMotion
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
-from chasles.simulation.set_valued import refuse_sticking
-from chasles.simulation.start_values import Values
+from chasles.simulation.start.values import Values
 
 ROUNDS, ROUND = 100, 50  # in which multipliers are renewed, and iterations of one while limits are far
 RELEASED = 1e-3  # violations, relative, at which a free duration begins to change

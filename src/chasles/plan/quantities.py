@@ -18,7 +18,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie import s3
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
-from chasles.simulation.start_values import by_name
+from chasles.simulation.start.values import by_name
 
 Numbers = tuple[np.ndarray, np.ndarray]  # (nodes, m) and (nodes, m, 2 nv)
 CALLER = "plan"

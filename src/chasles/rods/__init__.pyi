@@ -10,9 +10,9 @@ from chasles.model.rod_section import Material as Material
 from chasles.model.rod_section import Rectangle as Rectangle
 from chasles.model.rod_section import Stiffness as Stiffness
 from chasles.model.rod_section import Tube as Tube
-from chasles.simulation.body_equilibrium import buckling as buckling
-from chasles.simulation.load_path import load_path as load_path
-from chasles.simulation.rod_mesh import MeshError as MeshError
-from chasles.simulation.rod_mesh import mesh_error as mesh_error
-from chasles.simulation.rod_mesh import refined as refined
-from chasles.simulation.rod_mesh import with_elements as with_elements
+from chasles.simulation.bodies.equilibrium import buckling as buckling
+from chasles.simulation.bodies.load_path import load_path as load_path
+from chasles.simulation.bodies.rod_mesh import MeshError as MeshError
+from chasles.simulation.bodies.rod_mesh import mesh_error as mesh_error
+from chasles.simulation.bodies.rod_mesh import refined as refined
+from chasles.simulation.bodies.rod_mesh import with_elements as with_elements

@@ -20,9 +20,9 @@ from chasles.relative.mechanism import Mechanism
 # of a mechanism in absolute coordinates, by the names of `once`: what follows from joints and forces alone
 SHARED = (
     "chasles.constrained.run.structures_of",
-    "chasles.simulation.bodies.spanning_tree",  # which places bodies, whatever their masses
-    "chasles.simulation.tree_order.quaternions",
-    "chasles.simulation.tree_order.tree_order",
+    "chasles.simulation.bodies.dynamics.spanning_tree",  # which places bodies, whatever their masses
+    "chasles.simulation.bodies.tree_order.quaternions",
+    "chasles.simulation.bodies.tree_order.tree_order",
 )
 Made = TypeVar("Made", Mechanism | ClosedMechanism, AbsoluteMechanism)
 

@@ -20,13 +20,13 @@ from chasles.assembly.search import ASSEMBLED, attempt
 from chasles.registry import service
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
-from chasles.simulation.body_equilibrium import system_of
+from chasles.simulation.bodies.equilibrium import system_of
 from chasles.simulation.closed.statics import ClosedStatics
 from chasles.simulation.equilibrium import Equilibrium, equilibrium
 from chasles.simulation.linearize import Linearization, linearize
-from chasles.simulation.set_valued import refuse_sticking
-from chasles.simulation.start_values import Values
-from chasles.simulation.statics import Point, Statics
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
+from chasles.simulation.start.values import Values
+from chasles.simulation.tree.statics import Point, Statics
 
 FIRST, LONGEST, SHORTEST = 0.01, 0.05, 1e-7  # steps, in 1 rad, lengths of the model and the parameter's span
 CORRECTIONS = 10

@@ -15,12 +15,12 @@ from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.body_equilibrium import BodyEquilibrium, body_equilibrium, system_of
+from chasles.simulation.bodies.equilibrium import BodyEquilibrium, body_equilibrium, system_of
 from chasles.simulation.closed.allowed import running_constraints
 from chasles.simulation.closed.statics import ClosedStatics
-from chasles.simulation.set_valued import refuse_sticking
-from chasles.simulation.start_values import Values, by_name
-from chasles.simulation.statics import ROUNDING, Point, Statics
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
+from chasles.simulation.start.values import Values, by_name
+from chasles.simulation.tree.statics import ROUNDING, Point, Statics
 
 LONGEST = 0.5  # step of an angle [rad]
 DAMPING = 1e-6

@@ -19,11 +19,11 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.allowed import Allowed, require_on_constraints
 from chasles.simulation.closed.dynamics import dynamics_of
-from chasles.simulation.set_valued import refuse_sticking
-from chasles.simulation.start_values import Values
-from chasles.simulation.statics import Statics
-from chasles.simulation.tree_tangent import TangentTables
-from chasles.simulation.tree_tangent import slopes as slopes_of
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
+from chasles.simulation.start.values import Values
+from chasles.simulation.tree.statics import Statics
+from chasles.simulation.tree.tangent import TangentTables
+from chasles.simulation.tree.tangent import slopes as slopes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,7 +22,7 @@ from chasles.integrate.solution import Solution
 from chasles.integrate.solver import start
 from chasles.integrate.stepper import Sink
 from chasles.kernel.undisturbed import Undisturbed
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
 

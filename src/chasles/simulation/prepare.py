@@ -15,11 +15,11 @@ from chasles.model.system import System
 from chasles.relative.free_velocity import FreeVelocities
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
+from chasles.simulation.bodies.light import warn_of_light_bodies
 from chasles.simulation.closed.dynamics import dynamics_of
-from chasles.simulation.held_start import Holding
-from chasles.simulation.light_bodies import warn_of_light_bodies
-from chasles.simulation.start_values import Values, warn_of, with_followers
+from chasles.simulation.start.held import Holding
+from chasles.simulation.start.values import Values, warn_of, with_followers
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 

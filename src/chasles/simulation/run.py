@@ -15,9 +15,9 @@ from chasles.display import html as shown
 from chasles.integrate.event import Occurrence
 from chasles.integrate.solution import Solution
 from chasles.registry import service
-from chasles.simulation.impact import Strike
 from chasles.simulation.motion_curve import curve_ends
-from chasles.simulation.start_values import StartChange
+from chasles.simulation.nonsmooth.impact import Strike
+from chasles.simulation.start.values import StartChange
 from chasles.simulation.states import Energies, States, unchanging
 
 if TYPE_CHECKING:

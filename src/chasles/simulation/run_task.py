@@ -18,13 +18,13 @@ from chasles.integrate.stepper import KEPT_SO_FAR, LOG, Interrupted, NotFiniteEr
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.actuation import Input
-from chasles.simulation.energy_jumps import dead_point, reached, singular_at_end
-from chasles.simulation.law_refusal import law_without_number
+from chasles.simulation.closed.energy_jumps import dead_point, reached, singular_at_end
+from chasles.simulation.laws.refusal import law_without_number
 from chasles.simulation.motion import motion_stepper, solve_motion, spoken_by
 from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
 from chasles.simulation.sampled_run import SampledRun
-from chasles.simulation.start_values import StartValue, start_values
+from chasles.simulation.start.values import StartValue, start_values
 from chasles.simulation.states import States
 from chasles.simulation.stiffness import warn_if_stiff
 

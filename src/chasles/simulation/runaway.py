@@ -11,11 +11,11 @@ import numpy as np
 from chasles import caution
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import TOLD
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.energy_jumps import dead_point, reached
-from chasles.simulation.law_refusal import law_without_number
+from chasles.simulation.bodies.dynamics import BodyDynamics
+from chasles.simulation.closed.energy_jumps import dead_point, reached
+from chasles.simulation.laws.refusal import law_without_number
+from chasles.simulation.nonsmooth.set_valued import problem_at
 from chasles.simulation.pace import FASTER
-from chasles.simulation.set_valued import problem_at
 
 LOOKS = 1000  # saved points that are looked at
 LARGEST_USABLE = 1e150  # a number that is larger cannot be squared, so nothing can be computed with it

@@ -25,11 +25,11 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.sensitivities import ClosedStart
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses, varying
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
-from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
-from chasles.simulation.tree_tangent import TangentTables
+from chasles.simulation.tree.tangent import TangentTables
 
 Made = System | Mechanism | ClosedMechanism
 

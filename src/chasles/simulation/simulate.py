@@ -20,14 +20,14 @@ from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Input
-from chasles.simulation.drive_check import check_drives
-from chasles.simulation.held_start import Holding
+from chasles.simulation.laws.drive_check import check_drives
+from chasles.simulation.laws.scan import scan, turns
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Controller, Task, as_given
-from chasles.simulation.scan import scan, turns
-from chasles.simulation.start_values import Values
+from chasles.simulation.start.held import Holding
+from chasles.simulation.start.values import Values
 
 DEFAULT_METHOD, DEFAULT_RTOL = RKMK("dopri5"), 1e-8
 

@@ -20,13 +20,13 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Input
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.energy_jumps import dead_point
+from chasles.simulation.bodies.dynamics import BodyDynamics
+from chasles.simulation.closed.energy_jumps import dead_point
 from chasles.simulation.fixed_steps import step_one
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import prepare
 from chasles.simulation.runaway import runs_away
-from chasles.simulation.start_values import StartChange, Values, warn_of
+from chasles.simulation.start.values import StartChange, Values, warn_of
 from chasles.simulation.states import States
 
 STEPPING_METHOD = RKMK("rk4")

@@ -6,7 +6,7 @@ import numpy as np
 
 import chasles as ch
 from chasles import rods
-from chasles.simulation.body_equilibrium import BodyEquilibrium
+from chasles.simulation.bodies.equilibrium import BodyEquilibrium
 from chasles.validation.board import KnownValue, problem, row
 
 SLENDER = (1, 1, 1, 1e6, 1e6 / 2.6, 1e6 / 2.6)  # EI = L = 1, L/r = 1000

@@ -8,7 +8,7 @@ import chasles as ch
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.options import Options
 from chasles.lie import pose as pose_group
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from tests.absolute.systems import double_pendulum, slow_top
 
 BRULS_SPIN = np.array([0.0, 150.0, -4.61538])

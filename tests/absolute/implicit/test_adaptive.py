@@ -11,7 +11,7 @@ from chasles.constrained.step_control import AdaptiveStepper
 from chasles.gallery.overconstrained import parallelogram
 from chasles.integrate.options import Options
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from tests.absolute.implicit.systems import SLOW_SPIN, SLOW_TURN, STARTS, errors, run, run_of
 from tests.absolute.implicit.test_systems import difference
 from tests.absolute.loops import four_bar, four_bar_poses, four_bar_twists

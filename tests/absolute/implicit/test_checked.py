@@ -15,7 +15,7 @@ import numpy as np
 import chasles as ch
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 seen = []
 sys.unraisablehook = lambda error: seen.append(error.exc_type)

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 import chasles as ch
 from chasles.constrained.step_control import CLOCK, AdaptiveStepper
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 
 MOMENTS = np.array([0.02, 0.03, 0.045])
 ATOL = 1e-3

@@ -7,7 +7,7 @@ import chasles as ch
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.step_control import AdaptiveStepper
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from tests.absolute.systems import double_pendulum
 
 DOUBLE, DOUBLE_V = double_pendulum(), [3.0, 0.0, 0.0, 2.0, 1.0, -1.0]

@@ -7,7 +7,7 @@ import chasles as ch
 from chasles.constrained import step_control
 from chasles.constrained.step_control import CLOCK, AdaptiveStepper
 from chasles.integrate.options import Options
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from tests.absolute.systems import SPACES
 
 ECCENTRICITY = 0.6

@@ -19,7 +19,7 @@ import numpy as np
 from chasles.io.result.layout import ResultFileError
 from chasles.model.cam import Cam
 from chasles.model.expression_law import Expression
-from chasles.simulation.law_samples import CalledLaw, called_laws, items_with_laws
+from chasles.simulation.laws.samples import CalledLaw, called_laws, items_with_laws
 
 AT_ONCE, BLOCKS = 1024, 4  # saved points whose arguments are found together, and how many such blocks are kept
 CLOSE = 1e-9  # of the largest argument in a block: as good as the same

@@ -31,11 +31,11 @@ from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD
-from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.dynamics import ClosedDynamics
-from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run_task import Task
-from chasles.simulation.start_values import StartChange
+from chasles.simulation.start.values import StartChange
+from chasles.simulation.tree.dynamics import TreeDynamics
 
 NUMBERS = {"q", "v", "poses", "twists", "control", "save", "stops", "baumgarte", "span", "step", "rtol", "atol"}
 

@@ -23,7 +23,7 @@ from chasles.io.result.header import check_fit, task_of
 from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Sizes, table, text
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
-from chasles.simulation.law_samples import items_with_laws
+from chasles.simulation.laws.samples import items_with_laws
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 

@@ -29,11 +29,11 @@ from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD, steps_back
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.closed.tangent import tangent_addresses
-from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
-from chasles.simulation.tree_tangent import TangentTables
+from chasles.simulation.tree.dynamics import TreeDynamics
+from chasles.simulation.tree.tangent import TangentTables
 
 OWN = (
     "q",

@@ -58,7 +58,7 @@ from chasles.relative.tables import (
 )
 from chasles.simulation.adjoint.by_duals import pull
 from chasles.simulation.adjoint.mass import place_of, solve_mass
-from chasles.simulation.tree_motion import PART, tables_of
+from chasles.simulation.tree.motion import PART, tables_of
 
 # of each link, and first of the ground: twist, acceleration, and the cotangents of twist, acceleration and ξ
 BACK = layout("BACK", twist=6, acceleration=6, twist_bar=6, acceleration_bar=6, xi_bar=6)

@@ -21,6 +21,7 @@ from chasles.relative.loop.assembly import LoopEquations, refuse_contradictions
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.closed.energy_jumps import explained
 from chasles.simulation.closed.motion import (
     closed_motion,
     free_joints_onto_loops,
@@ -30,13 +31,12 @@ from chasles.simulation.closed.motion import (
     with_workspace,
 )
 from chasles.simulation.compiled_system import in_joint_coordinates
-from chasles.simulation.dynamics import TreeDynamics
-from chasles.simulation.energy_jumps import explained
-from chasles.simulation.held_start import Holding, Wanted, assembled
 from chasles.simulation.problem import Motion
-from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
-from chasles.simulation.start_values import Values, joint_changes
-from chasles.simulation.tree_quantities import ClosedQuantities
+from chasles.simulation.start.held import Holding, Wanted, assembled
+from chasles.simulation.start.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
+from chasles.simulation.start.values import Values, joint_changes
+from chasles.simulation.tree.dynamics import TreeDynamics
+from chasles.simulation.tree.quantities import ClosedQuantities
 
 START_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 

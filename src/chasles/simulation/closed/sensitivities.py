@@ -12,7 +12,7 @@ import numpy as np
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
-from chasles.simulation.tree_tangent import evaluated
+from chasles.simulation.tree.tangent import evaluated
 
 
 class ClosedStart:

@@ -9,8 +9,8 @@ from chasles.kernel.undisturbed import Calling
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.closed.allowed import Allowed
-from chasles.simulation.statics import ROUNDING, Point, Statics
-from chasles.simulation.tree_tangent import TangentTables, slopes
+from chasles.simulation.tree.statics import ROUNDING, Point, Statics
+from chasles.simulation.tree.tangent import TangentTables, slopes
 
 KNOWN = 1e-4  # of the largest force, divided by the sizes: along soft coordinates forces are compared with this
 EXACT, DIFFERENCED = (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.model.suggestion import meant
-from chasles.simulation.variants import WHERE
+from chasles.simulation.batch.variants import WHERE
 
 
 class Rows:

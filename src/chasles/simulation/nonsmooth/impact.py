@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.simulation.box_forces import forces_in_box
+from chasles.simulation.nonsmooth.box_forces import forces_in_box
 
 ROUNDING = 1e-12  # of the velocities and changes that make it: a rebound so near to its share is its share
 UNMOVED = 1e-13  # of the largest change: a velocity that was zero and changes by less is not changed

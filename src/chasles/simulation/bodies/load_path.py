@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.model.system import System
-from chasles.simulation.body_equilibrium import LONGEST, NotFoundError, Solver, lowering
-from chasles.simulation.body_statics import StaticEquations, StaticIterate
-from chasles.simulation.start_values import Values
+from chasles.simulation.bodies.equilibrium import LONGEST, NotFoundError, Solver, lowering
+from chasles.simulation.bodies.statics import StaticEquations, StaticIterate
+from chasles.simulation.start.values import Values
 
 CORRECTIONS = 12
 CONVERGED = 1e-10  # of corrections, in 1 rad and lengths of the model

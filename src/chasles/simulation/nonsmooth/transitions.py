@@ -19,10 +19,10 @@ from chasles.integrate.event import INSTANT, Event, Occurrence
 from chasles.integrate.options import check_stops
 from chasles.integrate.solution import COUNTED_WORK, Solution
 from chasles.integrate.stepper import TOLD, Interrupted
-from chasles.simulation.box_forces import reserve
-from chasles.simulation.impact import Impact, Strike, impact
+from chasles.simulation.nonsmooth.box_forces import reserve
+from chasles.simulation.nonsmooth.impact import Impact, Strike, impact
+from chasles.simulation.nonsmooth.set_valued import AT_BOUND, NEARLY, Held, Limit, SetValued
 from chasles.simulation.pieces import Pieces
-from chasles.simulation.set_valued import AT_BOUND, NEARLY, Held, Limit, SetValued
 
 STALLED = 200  # changes without any time between them that end a run
 BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding

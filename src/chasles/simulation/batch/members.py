@@ -16,15 +16,15 @@ from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.adaptive_lanes import AdaptiveWork, OwnRuns
-from chasles.simulation.batch_given import Rows, members_of
-from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
-from chasles.simulation.member_scales import Scales
+from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
+from chasles.simulation.batch.arguments import Rows, members_of
+from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.batch.member_scales import Scales
+from chasles.simulation.batch.schedule import carried_out
+from chasles.simulation.batch.variants import WHERE, Variants, as_values, tree_tables
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import MOST_SAMPLES, Task
 from chasles.simulation.simulate import plan, simulate
-from chasles.simulation.together import carried_out
-from chasles.simulation.variants import WHERE, Variants, as_values, tree_tables
 
 PLANNED = 256  # members that are prepared before they run: each has its own tables
 NOT_OF_A_BATCH = ("system", "span", "q", "v", "control", "period", "file", "progress")

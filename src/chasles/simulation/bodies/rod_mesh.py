@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.model.rod import FEWEST, Rod
 from chasles.model.rod_parts import own_parts
 from chasles.model.system import System
-from chasles.simulation.body_equilibrium import BodyEquilibrium
+from chasles.simulation.bodies.equilibrium import BodyEquilibrium
 from chasles.simulation.equilibrium import equilibrium
 
 FOUR, TWO = 15.0, 3.0  # by how much a difference to half the elements is larger than the error, of order 4 and 2

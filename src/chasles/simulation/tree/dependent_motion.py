@@ -24,7 +24,7 @@ from chasles.relative.forward_dependent import GROUP_TERM, WORK, forward_dynamic
 from chasles.relative.free_velocity import rates_from_body, stop_roots, to_body
 from chasles.relative.kinematics import STATE
 from chasles.relative.tables import CONSTANT, GRAVITY, HEAD
-from chasles.simulation.tree_motion import PLACES
+from chasles.simulation.tree.motion import PLACES
 
 if TYPE_CHECKING:
     from chasles.relative.mechanism import Mechanism

@@ -21,8 +21,8 @@ from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.relative.force import act
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation import dependent_motion
-from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
+from chasles.simulation.tree import dependent_motion
+from chasles.simulation.tree.motion import PART, array_sizes, rates, work_size
 
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)

@@ -20,12 +20,12 @@ from chasles.integrate.lane_march import LaneMarch, Marched
 from chasles.integrate.options import saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.lanes import WIDTH
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.motion import motion_stepper
 from chasles.simulation.run_task import Task
 from chasles.simulation.sampled_run import JUMPS
-from chasles.simulation.tree_lanes import LaneTables, lanes_address
-from chasles.simulation.variants import MemberTables
+from chasles.simulation.tree.dynamics import TreeDynamics
+from chasles.simulation.tree.lanes import LaneTables, lanes_address
 
 NEAR = 1e-6  # of a step: times so near to its end are its end
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.model.cam import LAW as CAM
-from chasles.simulation.law_samples import CalledLaw, called_laws
+from chasles.simulation.laws.samples import CalledLaw, called_laws
 
 NEAREST, POINTS = 1e-14, 80  # how near to the last point one looks first, of the stretch ahead, and how often
 HALVINGS = 60  # of the time between a number and none

@@ -11,8 +11,8 @@ import numpy as np
 
 from chasles.model.scale import energy_of, joint_lengths, velocity_sizes
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.batch.variants import BodiesOfMembers, Variants
 from chasles.simulation.run_task import Task
-from chasles.simulation.variants import BodiesOfMembers, Variants
 
 # what changes no length of a model
 WITHOUT_LENGTH = frozenset({"stiffness", "damping", "friction", "parameters", "gravity", "armature"})

@@ -20,8 +20,8 @@ import numpy as np
 from chasles.cached import cached_property
 from chasles.integrate.event import Event
 from chasles.model.joint import Joint
-from chasles.simulation.box_forces import forces_in_box
-from chasles.simulation.loaded_friction import FrictionLoadError, Response, slipping_forces
+from chasles.simulation.nonsmooth.box_forces import forces_in_box
+from chasles.simulation.nonsmooth.loaded_friction import FrictionLoadError, Response, slipping_forces
 
 NEARLY = 1e-11  # of the size of a coordinate, and of its speed: where absolute coordinates take it for a limit or rest
 AT_BOUND = 1e-9  # a holding force is at its bound if it is so near, of its scale

@@ -21,7 +21,7 @@ from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, TwoPointForce, Wrench
 from chasles.model.law import Law
 from chasles.model.program import OWN_ARGUMENTS
-from chasles.simulation.law_calls import law_changes, law_values, weighed
+from chasles.simulation.laws.calls import law_changes, law_values, weighed
 from chasles.simulation.states import States
 
 DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives

@@ -10,10 +10,10 @@ import numpy as np
 from chasles.absolute.rods import element_states
 from chasles.model.scale import length_of
 from chasles.model.system import System
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.body_statics import BodyStatics, StaticEquations, StaticIterate
+from chasles.simulation.bodies.dynamics import BodyDynamics
+from chasles.simulation.bodies.statics import BodyStatics, StaticEquations, StaticIterate
 from chasles.simulation.rod_motion import RodMotion, rod_motion
-from chasles.simulation.start_values import Values
+from chasles.simulation.start.values import Values
 
 MOVED = 1e-12  # the last correction, in 1 rad and lengths of the model
 ROUNDED = 1e-7  # a correction from which on one that does not shrink any more is rounding

@@ -18,7 +18,7 @@ from chasles.model.system import System
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.start_values import Values, by_name, in_the_turn_of
+from chasles.simulation.start.values import Values, by_name, in_the_turn_of
 
 GUESSES = 400  # at most
 FRUITLESS = 40  # guesses without a new mode, and twice as many as the last new one took, end the search

@@ -25,8 +25,8 @@ from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.variants import numbers_with
 from chasles.screw import inertia as spatial
+from chasles.simulation.batch.table_parameters import Copies, are_copied
 from chasles.simulation.compiled_system import take_over
-from chasles.simulation.copied_numbers import Copies, are_copied
 from chasles.simulation.parameter_family import NoDerivativeError, require_same
 
 Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism

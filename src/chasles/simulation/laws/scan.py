@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.model.law import Law
-from chasles.simulation.law_samples import CalledLaw, called_laws
+from chasles.simulation.laws.samples import CalledLaw, called_laws
 
 SAMPLES, SAMPLES_IN_PYTHON = 1 << 20, 1 << 14  # shared among the compiled laws; and of each in Python
 LEAST_SAMPLES = 1 << 17  # of each compiled law, however many there are

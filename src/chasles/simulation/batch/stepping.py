@@ -12,13 +12,13 @@ from chasles.integrate.lane_march import LaneMarch
 from chasles.integrate.status import NOT_FINITE, RUNNING
 from chasles.kernel.bound import Bound
 from chasles.kernel.lanes import WIDTH, buffer
+from chasles.simulation.batch.lane_runs import refusal
+from chasles.simulation.batch.variants import Made, Variants, as_values, tree_tables
 from chasles.simulation.fixed_steps import step_blocks
-from chasles.simulation.lane_runs import refusal
 from chasles.simulation.motion import motion_stepper
 from chasles.simulation.simulate import plan
 from chasles.simulation.stepping import whole
-from chasles.simulation.tree_lanes import LaneTables, lanes_address
-from chasles.simulation.variants import Made, Variants, as_values, tree_tables
+from chasles.simulation.tree.lanes import LaneTables, lanes_address
 
 CALLER = "BatchSimulation"
 FAR = 1e9  # steps to an end that never comes

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from chasles.cached import cached_property
 from chasles.display.progress import Progress
 from chasles.simulation.actuation import Input
-from chasles.simulation.batch_given import members_of
-from chasles.simulation.batch_members import Members, Outcomes, PlannedMembers, processors
+from chasles.simulation.batch.arguments import members_of
+from chasles.simulation.batch.members import Members, Outcomes, PlannedMembers, processors
+from chasles.simulation.batch.variants import WHERE, Made, as_values
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
-from chasles.simulation.start_values import Values
-from chasles.simulation.variants import WHERE, Made, as_values
+from chasles.simulation.start.values import Values
 
 
 class Ends(NamedTuple):

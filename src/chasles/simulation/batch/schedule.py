@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from chasles.integrate.stepper import helping
-from chasles.simulation.adaptive_lanes import AdaptiveWork, OwnRuns
-from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
-from chasles.simulation.member_scales import Scales
+from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
+from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.batch.member_scales import Scales
+from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
-from chasles.simulation.variants import MemberTables
 
 
 def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception]:

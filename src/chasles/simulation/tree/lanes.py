@@ -18,7 +18,7 @@ from chasles.kernel.lanes import LANES, WIDTH, buffer, lanes_of
 from chasles.kernel.policy import kernel, native
 from chasles.relative.force import act_address
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
+from chasles.simulation.tree.motion import PART, array_sizes, rates, work_size
 
 MANY_LANES = types.CPointer(LANES)
 

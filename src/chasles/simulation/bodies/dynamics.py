@@ -36,16 +36,16 @@ from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.body_quantities import BodyQuantities
+from chasles.simulation.bodies.quantities import BodyQuantities
+from chasles.simulation.bodies.tree_order import Quaternion, TreeOrder, quaternions, tree_order
+from chasles.simulation.closed.energy_jumps import explained
 from chasles.simulation.compiled_system import in_absolute_coordinates
-from chasles.simulation.energy_jumps import explained
-from chasles.simulation.held_start import Holding, Wanted, assembled
-from chasles.simulation.joint_view import BodyJointView
+from chasles.simulation.nonsmooth.joint_view import BodyJointView
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.problem import Motion
-from chasles.simulation.set_valued import refuse_sticking
-from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
-from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
-from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
+from chasles.simulation.start.held import Holding, Wanted, assembled
+from chasles.simulation.start.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
+from chasles.simulation.start.values import StartChange, Values, body_changes, by_name, joint_changes
 
 
 @once

@@ -24,17 +24,17 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
 from chasles.relative.velocity_scale import sizes_of_velocities
-from chasles.simulation import dependent_motion
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.held_start import Wanted
-from chasles.simulation.joint_view import JointView
-from chasles.simulation.loaded_friction import Loads
+from chasles.simulation.nonsmooth.joint_view import JointView
+from chasles.simulation.nonsmooth.loaded_friction import Loads
+from chasles.simulation.nonsmooth.set_valued import Loading, refuse_sticking
+from chasles.simulation.nonsmooth.transitions import Transitions
 from chasles.simulation.problem import Motion
-from chasles.simulation.set_valued import Loading, refuse_sticking
-from chasles.simulation.start_values import StartChange, Values, by_name
-from chasles.simulation.transitions import Transitions
-from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
-from chasles.simulation.tree_quantities import TreeQuantities
+from chasles.simulation.start.held import Wanted
+from chasles.simulation.start.values import StartChange, Values, by_name
+from chasles.simulation.tree import dependent_motion
+from chasles.simulation.tree.motion import PART, free_tree_motion, parameters, seen, tree_motion
+from chasles.simulation.tree.quantities import TreeQuantities
 
 
 class TreeDynamics(JointView):

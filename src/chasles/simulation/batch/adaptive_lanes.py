@@ -21,13 +21,13 @@ from chasles.integrate.lane_advance import Advanced, LaneAdvance
 from chasles.integrate.solution import Solution
 from chasles.integrate.status import RUNNING
 from chasles.kernel.lanes import WIDTH
-from chasles.simulation.member_scales import Scales
+from chasles.simulation.batch.member_scales import Scales
+from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.motion import ATOL, motion_stepper
 from chasles.simulation.run_task import Task
 from chasles.simulation.sampled_run import JUMPS
-from chasles.simulation.tree_lanes import LaneTables, lanes_address
-from chasles.simulation.tree_motion import PART
-from chasles.simulation.variants import MemberTables
+from chasles.simulation.tree.lanes import LaneTables, lanes_address
+from chasles.simulation.tree.motion import PART
 
 COUNTED = [TALLY.accepted, TALLY.rejected, TALLY.evaluations]
 

@@ -11,9 +11,9 @@ from chasles.constraint.errors import AssemblyError
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.simulation.assembly_modes import modes, with_joints
-from chasles.simulation.start_refusal import violated
-from chasles.simulation.start_values import Values, by_name, in_the_turn_of, shown_values
+from chasles.simulation.start.assembly_modes import modes, with_joints
+from chasles.simulation.start.refusal import violated
+from chasles.simulation.start.values import Values, by_name, in_the_turn_of, shown_values
 
 Holding = Iterable[str] | Mapping[str, Iterable[str]]  # names of joints, or those of "q" and of "v"
 TRIED = 12  # held values that are tried one after the other, to say which contradict those before

@@ -1,0 +1,1 @@
+"""Systems in absolute coordinates: their dynamics, quantities and equilibria."""

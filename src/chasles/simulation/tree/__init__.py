@@ -1,0 +1,1 @@
+"""Trees in joint coordinates: their vector field, dynamics and quantities."""
