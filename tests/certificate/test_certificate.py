@@ -57,6 +57,7 @@ def test_what_is_not_judged_does_not_pass():
     assert Certificate("", (nothing,), "", True).status == "failed"
 
 
+@pytest.mark.study
 def test_a_motion_that_forgets_its_start_has_a_horizon():
     run = ch.simulate(chain(2), (0.0, 30.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8, save=FORGETFUL)
     found = run.certificate

@@ -68,6 +68,7 @@ def test_a_controller_beside_friction_that_sticks_and_rigid_limits_is_judged(mor
     assert run.certificate.status == verdict, str(run.certificate)
 
 
+@pytest.mark.study
 def test_impacts_beside_friction_by_load_are_said_not_to_be_judged():
     rubs = {"friction_coefficient": 0.3, "friction_speed": 0.0}
     slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), lower=0.0, restitution=0.5, **rubs)

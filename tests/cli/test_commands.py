@@ -184,6 +184,7 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.study
 def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
     """The answer says what is left to do, which is not done then."""
     file = tmp_path / "run.h5"

@@ -61,6 +61,7 @@ def test_at_rest(truss, capsys):
     assert "height: 0.4 m" in capsys.readouterr().out
 
 
+@pytest.mark.study
 def test_a_branch_through_its_folds(truss, capsys):
     """P = 2 k h (l0/l - 1) is largest where l³ = l0 a²."""
     picture = truss.with_suffix(".png")

@@ -150,6 +150,7 @@ def test_the_same_bits_in_processes(tmp_path):
     same(ensemble(ARM, **given), ensemble(ARM, **given, executor=2, file=tmp_path / "s.h5"))
 
 
+@pytest.mark.study
 def test_a_worker_that_dies_is_found_out():
     found = ensemble(dies, set={"x": [0, 1, 2, 3]}, executor=2)
     assert found.failed.tolist() == [2]

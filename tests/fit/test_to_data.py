@@ -217,6 +217,7 @@ def test_a_local_minimum_is_left_or_named():
     assert abs(found.cost / (0.5 * len(t)) - 1) < 0.05  # half a square for each number
 
 
+@pytest.mark.study
 def test_a_model_that_lacks_something_is_no_local_minimum(pendulum):
     data = track(pendulum, noise=1e-4, length=0.6, damping=0.05, angle=0.8)
     data["bodies.mark.position.x"] = data["bodies.mark.position.x"] + 0.05 * np.sin(5 * T)

@@ -72,10 +72,12 @@ def sound(tmp_path_factory):
     return folder
 
 
+@pytest.mark.study
 def test_some_spoiled_models(tmp_path):
     judge(*fuzz("models", 0, 4, tmp_path), 4)
 
 
+@pytest.mark.study
 def test_some_spoiled_results(sound):
     found, memory = fuzz("results", 0, 8, sound)
     judge(found, memory, 8)

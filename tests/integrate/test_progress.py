@@ -97,6 +97,16 @@ def test_commands_draw_it_with_rich(capsys, monkeypatch):
         assert "checking ... 5 s" in capsys.readouterr().err
 
 
+def test_where_nobody_looks_commands_write_a_plain_line_now_and_then(capsys, monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setattr(registry, "_PLACES", {DISPLAY: "chasles.cli.progress:RichDisplay"})
+    with Progress(0.0, 10.0, True) as line:
+        for more, is_time in ((5.0, False), (12.0, True), (20.0, False), (40.0, True)):
+            passed(line, more)
+            line.show(5.0)
+            assert capsys.readouterr().err.startswith("chasles: t = 5 of 10 s, 50 %, ") == is_time
+
+
 def test_attention_is_paid_once_and_passed_on(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -155,7 +155,9 @@ def killed_runs(case, end, times, tmp_path):
         file.unlink()
 
 
-@pytest.mark.parametrize(("case", "end"), [("fixed", 100.0), ("absolute adaptive", 60.0)])
+@pytest.mark.parametrize(
+    ("case", "end"), [pytest.param("fixed", 100.0, marks=pytest.mark.study), ("absolute adaptive", 60.0)]
+)
 def test_killed_and_resumed(case, end, tmp_path):
     whole = CASES[case](end)
     for rows, _, run in killed_runs(case, end, (0.0, 0.1), tmp_path):

@@ -32,6 +32,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.study
 def test_an_edited_callee_in_another_module_is_recompiled(tmp_path):
     """Numba's own cache would run the old machine code here."""
     package = tmp_path / "site" / "chasles"
@@ -63,6 +64,7 @@ print(so3.exp([0.1, 0.0, 0.0])[1, 1], so3.dexp([0.3, 0.0, 0.0])[2, 1])
 """
 
 
+@pytest.mark.study
 def test_what_was_loaded_before_an_edit_is_not_kept_as_what_stands_there_now(tmp_path):
     package = copied(tmp_path / "site")
     environment = {"PYTHONPATH": str(package.parent), "CHASLES_CACHE_DIR": str(tmp_path / "cache")}

@@ -34,6 +34,7 @@ def check(number):
         assert name in ("absolute", "local", "method") or np.isfinite(values).all()
 
 
+@pytest.mark.study
 def test_verdicts_of_the_tumbling_body():
     check(3)
 

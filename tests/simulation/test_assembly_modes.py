@@ -75,6 +75,7 @@ def test_slider_crank(scale):
     assert run.success
 
 
+@pytest.mark.study
 def test_two_loops():
     """A Watt chain of two four-bars: two modes of the first times two of the second, from circles."""
     first, second = closed.four_bar(), (0.35, 0.6, 0.5, 0.9)  # arm on the rocker, coupler, output, base

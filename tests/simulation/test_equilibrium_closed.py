@@ -57,6 +57,7 @@ def test_hanging_and_upright():
         assert found.stability == kind
 
 
+@pytest.mark.study
 def test_suspension():
     at, _, _, k = suspension_reduced()
     found = ch.equilibrium(suspension())

@@ -42,7 +42,9 @@ def rest(browser):
     browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-@pytest.mark.parametrize("case", ["adaptive", "absolute", "sampled"])
+@pytest.mark.parametrize(
+    "case", ["adaptive", *(pytest.param(name, marks=pytest.mark.study) for name in ("absolute", "sampled"))]
+)
 def test_pose_at_a_time_in_the_address_is_that_of_the_run(case, runs, pages, browser):
     run = runs[case]
     saved = [float(run.t[k]) for k in (0, len(run) // 3, len(run) - 1)]
@@ -125,6 +127,7 @@ def test_keys_bodies_and_layers(pages, browser):
     assert browser.complaints() == []
 
 
+@pytest.mark.study
 def test_preferred_scheme_and_narrow_screen(pages, browser):
     try:
         browser.scheme("dark")
@@ -283,6 +286,7 @@ def test_names_do_not_cover_each_other(pages, browser):
             assert right <= other[0] or other[2] <= left or bottom <= other[1] + 0.5 or other[3] <= top + 0.5
 
 
+@pytest.mark.study
 def test_a_trail_goes_where_the_body_was(tmp_path, browser):
     """A trail over many turns: chords between its points stay on the path, so it is shorter than asked for."""
     wheel = ch.System(
@@ -335,6 +339,7 @@ def test_small_meshes_are_smooth(tmp_path, browser):
     assert np.abs(np.einsum("ij,ij->i", radial, normal)).min() > 0.999
 
 
+@pytest.mark.study
 def test_the_picture_can_be_saved(pages, browser):
     browser.open(pages["adaptive"], "?t=0.3")
     browser.evaluate(
@@ -354,6 +359,7 @@ def test_the_picture_can_be_saved(pages, browser):
     assert browser.complaints() == []
 
 
+@pytest.mark.study
 def test_the_worst_of_the_verdicts_is_shown(runs, browser, tmp_path):
     page = Page(runs["absolute"], runs["adaptive"], labels=("one", "two"))
     page.save(tmp_path / "page.html")

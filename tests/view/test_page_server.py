@@ -252,6 +252,7 @@ def test_the_first_look_does_not_wait_for_the_reading(serve, runs, tmp_path):
         assert server.data()["runs"][0]["reading"]
 
 
+@pytest.mark.study
 def test_the_page_asks_again_for_a_motion_that_does_not_come(serve, runs, browser, tmp_path, monkeypatch):
     file = tmp_path / "run.h5"
     runs["absolute"].save(file, quantities=())
@@ -269,6 +270,7 @@ def test_the_page_asks_again_for_a_motion_that_does_not_come(serve, runs, browse
     assert browser.evaluate("document.getElementById('message').textContent") == ""
 
 
+@pytest.mark.study
 def test_a_file_damaged_behind_its_first_look_ends_the_command(runs, tmp_path):
     file = tmp_path / "run.h5"
     runs["absolute"].save(file, quantities=())
@@ -343,6 +345,7 @@ def test_of_a_run_that_goes_on_no_more_is_looked_at_than_can_be(runs, tmp_path, 
     assert motion["blocks"] == run_data(run)["motion"]["blocks"]
 
 
+@pytest.mark.study
 def test_a_file_that_cannot_be_read_ends_the_command(runs, tmp_path):
     file = tmp_path / "run.h5"
     runs["absolute"].save(file, quantities=())

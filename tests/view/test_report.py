@@ -116,6 +116,7 @@ def test_saved_times_are_in_a_model_file():
     assert missing == []
 
 
+@pytest.mark.study
 def test_a_failed_run_of_a_loop_has_a_report():
     with pytest.warns(ch.errors.StartChangedWarning, match="coordinate of 'A': 1.4 -> "):
         run = ch.simulate(four_bar(1.3), (0.0, 0.05), q=[1.4, -1.3, 1.2], assemble=True, step=1e-3, progress=False)
@@ -181,6 +182,7 @@ def test_names_cannot_turn_the_text_around_them(tmp_path):
     assert "\u202e" not in shown
 
 
+@pytest.mark.study
 def test_a_narrow_screen_and_a_dark_one(reports, tmp_path, browser):
     (tmp_path / "report.html").write_text(reports("absolute"), encoding="utf-8")
     try:

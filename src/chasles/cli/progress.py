@@ -27,8 +27,8 @@ class RichDisplay:
         self._next = FIRST
 
     def draw(self, progress: Progress, text: str) -> None:
-        share = progress.share()
-        if not sys.stderr.isatty():
+        share, console = progress.share(), Console(file=sys.stderr, highlight=False)
+        if not console.is_terminal:
             passed = time.perf_counter() - progress.began
             if passed >= self._next:
                 self._next = LONGER * passed
@@ -36,7 +36,6 @@ class RichDisplay:
             return
         if self._bars is None:
             first = SpinnerColumn() if share is None else BarColumn(BAR)
-            console = Console(file=sys.stderr, highlight=False)
             columns = (first, TextColumn("{task.description}", markup=False))
             self._bars = Bars(*columns, console=console, transient=True, auto_refresh=False, **QUIET)
             self._bars.start()

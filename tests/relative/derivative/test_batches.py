@@ -28,6 +28,7 @@ def results(mechanism: Mechanism, name: str, arrays: tuple) -> list[np.ndarray]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("name", ["kinds", "floating"])
 def test_a_batch_is_its_states(name, function):
