@@ -1,11 +1,13 @@
 """Ensembles: the same whoever computes them, after a kill too; failures are kept; closed forms of statistics."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,10 @@ def dies(x):
 def slow(x):
     time.sleep(0.02)
     return {"cube": x**3}
+
+
+def large(x):
+    return {"series": np.full(1 << 16, x)}  # half a megabyte
 
 
 def same(a, b):
@@ -278,7 +284,7 @@ def test_a_study_that_broke_off_before_its_first_member_is_no_obstacle(tmp_path)
     with pytest.raises(ValueError, match="did you mean"):
         ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbw)", file=file)
     found = ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbow)", file=file)
-    same(found, Ensemble.open(file))
+    same(found, ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbow)"))
     (tmp_path / "t.h5.journal").write_bytes(b"letters of somebody")
     with pytest.raises(ValueError, match="resume=True"):
         ensemble(ARM, set={"length": [0.4, 0.5]}, quantities="max(joints.elbow)", file=tmp_path / "t.h5")
@@ -379,23 +385,50 @@ def test_command(tmp_path):
 
 def test_a_study_file_is_opened_at_once(tmp_path):
     """Ten thousand members: the numbers are there without reading all of the file."""
-    found = ensemble(ishigami, sample=dict.fromkeys("xyz", "uniform(0, 1)"), n=10_000, file=tmp_path / "s.h5")
+    ensemble(ishigami, sample=dict.fromkeys("xyz", "uniform(0, 1)"), n=10_000, file=tmp_path / "s.h5")
     before = time.process_time()
     again = Ensemble.open(tmp_path / "s.h5")
     assert len(again) == 10_000
     assert time.process_time() - before < 1.0
-    same(found, again)
+    same(again, ensemble(ishigami, sample=dict.fromkeys("xyz", "uniform(0, 1)"), n=10_000))
+
+
+def test_a_study_larger_than_memory_is_written(tmp_path):
+    """Members go to the disk as they are finished, and from there to the study file: a part is in memory at a time."""
+    tracemalloc.start()
+    found = ensemble(large, set={"x": "0:1:200"}, file=tmp_path / "s.h5")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (tmp_path / "s.h5").stat().st_size > 100e6
+    assert peak < 80e6  # at most 64 members are computed together; what they leave is written in parts of 17 MB
+    assert found.quantities.part("series", (np.s_[:], 7)).tolist() == found["x"].tolist()
+
+
+def test_a_full_disk_leaves_what_was_finished(tmp_path, monkeypatch):
+    """The last record fits in part: it is cut off, so that what comes after it is not lost."""
+    journal = Journal(tmp_path / "x.journal", {})
+    journal.begin()
+    journal.append([(0, MemberOutcome("passed", "", {"a": np.zeros(3)}))])
+    kept = journal.file.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"x.journal cannot be written.*--resume"):
+        journal.append([(1, MemberOutcome("passed", "", {"a": np.ones(3)}))])
+    assert journal.file.read_bytes() == kept
 
 
 def test_xarray_reads_no_more_of_a_study_file_than_is_looked_at(tmp_path, monkeypatch):
     found = ensemble(ishigami, sample=dict.fromkeys("xyz", "uniform(0, 1)"), n=100, file=tmp_path / "s.h5")
-    read, part = [], StoredArrays.part
+    x, value, read, part = found["x"], found["value"], [], StoredArrays.part
     monkeypatch.setattr(StoredArrays, "part", lambda *some: read.append(some[1:]) or part(*some))
     data = Ensemble.open(tmp_path / "s.h5").to_xarray()
     assert data["x"].shape == (100,)
     assert read == []
-    np.testing.assert_array_equal(data["value"][10:14], found["value"][10:14])
-    np.testing.assert_array_equal(data["x"].isel(member=[3, 50]), found["x"][[3, 50]])
+    np.testing.assert_array_equal(data["value"][10:14], value[10:14])
+    np.testing.assert_array_equal(data["x"].isel(member=[3, 50]), x[[3, 50]])
     assert [(name, np.arange(100)[key].tolist()) for name, key in read] == [("value", [*range(10, 14)]), ("x", [3, 50])]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
@@ -9,8 +11,10 @@ from chasles.absolute.tables import MASS
 from chasles.constrained.goals import GOAL
 from chasles.constraint.rows import NUMBERS, TURN
 from chasles.model.rod_parts import RodElement
+from chasles.once import once
 
 
+@once
 def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
     """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the center of mass; of the
     nodes of a rod the length of its elements."""
@@ -20,13 +24,14 @@ def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
         if tile.kind < TURN:
             for body, at in ((tile.first, NUMBERS.a), (tile.second, NUMBERS.b)):
                 if body >= 0:
-                    lengths[body] = max(lengths[body], float(np.linalg.norm(tile.numbers[at : at + 3])))
+                    lengths[body] = max(lengths[body], math.hypot(*tile.numbers[at : at + 3].tolist()))
     for force in mechanism.system.forces:
         if isinstance(force, RodElement):
             length = float(np.linalg.norm(force.rest[3:]))
             for name in force.bodies:
                 if (k := mechanism._index.get(name, -1)) >= 0:
                     lengths[k] = max(lengths[k], length)
+    lengths.flags.writeable = False
     return lengths
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,12 @@ import numpy as np
 
 from chasles import __version__, caution
 from chasles.display.progress import Progress
+from chasles.ensembles.collected import BYTES_AT_ONCE, in_arrays, size_of
 from chasles.ensembles.design import Design, design_of
 from chasles.ensembles.executor import Member, computed
 from chasles.ensembles.journal import Journal
 from chasles.ensembles.quantity import quantity
-from chasles.ensembles.result import Ensemble, assembled, plain
+from chasles.ensembles.result import Ensemble, plain
 from chasles.ensembles.study_file import write_study
 from chasles.ensembles.work import MemberOutcome, Work
 from chasles.io.load import load
@@ -73,7 +73,7 @@ def ensemble(
     folder = None if keep is None else Path(keep)
     work = Work(model if callable(model) else str(model), wanted, fixed, options, laws, folder)
     values = plan.values()
-    members = [(k, {name: plain(column[k]) for name, column in values.items()}) for k in range(plan.members)]
+    members = Members(values, range(plan.members))
     check(work, members[0][1])
     if not callable(model):
         _try_extremes(work, values, members)
@@ -85,15 +85,35 @@ def ensemble(
         return _finished(place, title, work)
     lock = None if place is None else Lock(place)  # of two studies that write one file, the second is refused
     try:
-        outcomes = _carried_out(work, members, executor, place, resume, title, progress)
-        found = Ensemble(values, **assembled(outcomes, plan.members), title=title, work=work)
-        if place is not None:
-            write_study(place, found)
-            _journal_of(place).unlink()
+        if place is None:
+            known, numbers = in_arrays(dict(_carried_out(work, members, executor, progress)))
+            return Ensemble(values, numbers, known.status, known.messages, known.steps, known.labels, title, work)
+        journal = Journal(_journal_of(place), title)
+        done = _begin(journal, place, resume)
+        left = Members(values, [k for k in range(plan.members) if k not in done])
+        _kept(_carried_out(work, left, executor, progress, len(done)), journal)
+        write_study(place, title, values, journal.records, plan.members)
+        journal.file.unlink()
     finally:
         if lock is not None:
             lock.release()
-    return found
+    return replace(Ensemble.open(place), parameters=values, work=work)
+
+
+class Members(Sequence[Member]):
+    """Some members of a design, each with its values: made when they are asked for."""
+
+    def __init__(self, values: Mapping[str, np.ndarray], indices: Sequence[int]):
+        self.values, self.indices = values, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return Members(self.values, self.indices[key])
+        k = self.indices[key]
+        return k, {name: plain(column[k]) for name, column in self.values.items()}
 
 
 def _finished(file: Path, title: dict[str, Any], work: Work) -> Ensemble:
@@ -197,51 +217,44 @@ def _journal_of(file: Path) -> Path:
 
 
 def _carried_out(
-    work: Work,
-    members: Sequence[Member],
-    executor: Any,
-    file: Path | None,
-    resume: bool,
-    title: dict[str, Any],
-    progress: bool | None,
-) -> dict[int, MemberOutcome]:
-    """The outcomes of all members by index: those of the journal, and the others computed."""
-    outcomes: dict[int, MemberOutcome] = {}
-    journal = None if file is None else Journal(_journal_of(file), title)
-    if journal is not None:
-        _begin(journal, Path(str(file)), resume, outcomes)
-    left = [member for member in members if member[0] not in outcomes]
-    lead: list[tuple[int, MemberOutcome]] = []
-    if left and work.quantities:  # here: it compiles for all, and a quantity that there is not ends the study
-        lead = [(left[0][0], work.member(*left[0], first=True))]
-        left = left[1:]
-    with Progress(0, len(members), progress, at=len(outcomes), what="", unit=" members") as line:
-        waiting: list[tuple[int, MemberOutcome]] = []
-        last = time.perf_counter()
-        try:
-            for index, outcome in itertools.chain(lead, computed(work, left, executor)):
-                outcomes[index] = outcome
-                waiting.append((index, outcome))
-                line.show(len(outcomes))
-                if journal is not None and time.perf_counter() - last > KEPT_EVERY:
-                    journal.append(waiting)
-                    waiting, last = [], time.perf_counter()
-        finally:
-            if journal is not None and waiting:
-                journal.append(waiting)
-    return outcomes
+    work: Work, left: Sequence[Member], executor: Any, progress: bool | None, done: int = 0
+) -> Iterator[tuple[int, MemberOutcome]]:
+    """The outcomes of members that are left, as they are finished; so many are done before."""
+    with Progress(0, done + len(left), progress, at=done, what="", unit=" members") as line:
+        if left and work.quantities:  # here: it compiles for all, and a quantity that there is not ends the study
+            yield left[0][0], work.member(*left[0], first=True)
+            left, done = left[1:], done + 1
+        for k, found in enumerate(computed(work, left, executor), done + 1):
+            yield found
+            line.show(k)
 
 
-def _begin(journal: Journal, file: Path, resume: bool, outcomes: dict[int, MemberOutcome]) -> None:
-    """A new journal, or with `resume` what there is of one. One of a study that broke off before its first member was
-    finished is no obstacle."""
+def _kept(outcomes: Iterable[tuple[int, MemberOutcome]], journal: Journal) -> None:
+    """Write outcomes to the journal as they come; nothing of them stays in memory."""
+    waiting, size, last = list[tuple[int, MemberOutcome]](), 0, time.perf_counter()
+    try:
+        for one in outcomes:
+            waiting.append(one)
+            size += size_of(one[1])
+            if size > BYTES_AT_ONCE or time.perf_counter() - last > KEPT_EVERY:
+                part, waiting, size = waiting, [], 0  # if that fails it is not tried again
+                journal.append(part)
+                last = time.perf_counter()
+    finally:
+        if waiting:
+            journal.append(waiting)
+
+
+def _begin(journal: Journal, file: Path, resume: bool) -> frozenset[int]:
+    """A new journal, or with `resume` the one that there is: which members are finished. One of a study that broke off
+    before its first member was finished is no obstacle."""
     if journal.file.exists() and journal.empty():
         journal.file.unlink()
     if journal.file.exists():
         if not resume:
             raise ValueError(f"{file}: a study was begun there and is not finished; resume=True (--resume) goes on")
-        outcomes |= dict(journal.records())
-        return
+        return frozenset(index for index, _ in journal.records())
     if file.exists():
         raise ValueError(f"{file} exists already; remove it, or write to another file")
     journal.begin()
+    return frozenset()

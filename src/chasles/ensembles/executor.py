@@ -75,13 +75,13 @@ def chunk_of(work: Work, members: Sequence[Member]) -> list[Finished]:
 def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterator[Finished]:
     """In worker processes. If one dies, those that were on the way are computed again one by one, to find out which
     member it is; that one is an error after some tries."""
-    left = dict(members)
+    left = {member[0]: k for k, member in enumerate(members)}  # where they are among all
     chunks = in_chunks(members, workers)
     tries: dict[int, int] = {}
     while left:
         context = get_context("spawn")
         with ProcessPoolExecutor(workers, context, _prepare, (work,)) as pool:
-            futures: set[Future[list[Finished]]] = {pool.submit(_chunk, chunk) for chunk in chunks}
+            futures: set[Future[list[Finished]]] = {pool.submit(_chunk, list(chunk)) for chunk in chunks}
             try:
                 while futures:
                     done, futures = wait(futures, return_when="FIRST_COMPLETED")
@@ -101,7 +101,7 @@ def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterato
         if tries[first] > TRIES:
             left.pop(first)
             yield first, MemberOutcome(ERROR, "the process that computed it ended; it may have run out of memory")
-        chunks = [[member] for member in left.items()]
+        chunks = [members[k : k + 1] for k in left.values()]
 
 
 def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Finished]:

@@ -68,12 +68,21 @@ class Journal:
             return _read(stream) is None
 
     def append(self, finished: list[tuple[int, MemberOutcome]]) -> None:
-        """Write records, and tell the disk to keep them."""
-        with self.file.open("ab") as stream:
-            for index, outcome in finished:
-                stream.write(_packed(index, outcome))
-            stream.flush()
-            os.fsync(stream.fileno())
+        """Write records, and tell the disk to keep them: all of them, or none."""
+        before = self.file.stat().st_size
+        try:
+            with self.file.open("ab") as stream:
+                for index, outcome in finished:
+                    stream.write(_packed(index, outcome))
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            os.truncate(self.file, before)
+            raise OSError(
+                error.errno,
+                f"{self.file} cannot be written ({error.strerror}); what was finished before is kept, and resume=True "
+                "(--resume) goes on",
+            ) from None
 
 
 def _packed(index: int, outcome: MemberOutcome) -> bytes:

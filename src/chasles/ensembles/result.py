@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles.certificate.verdict import PASSED
 from chasles.ensembles.indices import SobolIndices, sobol_indices
-from chasles.ensembles.work import ENDED_EARLY, ERROR, TIMES_OF_SERIES, MemberOutcome, Work
+from chasles.ensembles.work import ENDED_EARLY, ERROR, TIMES_OF_SERIES, Work
 from chasles.io.result.layout import replacing
 from chasles.model.suggestion import meant
 
@@ -229,29 +229,3 @@ def _split(name: str, values: np.ndarray, labels: Sequence[str]) -> Iterator[tup
         return
     for k in range(values.shape[1]):
         yield f"{name} {labels[k] if k < len(labels) else k + 1}", values[:, k]
-
-
-def assembled(outcomes: Mapping[int, MemberOutcome], members: int) -> dict[str, Any]:
-    """Arrays of all members, placed by index: fields of an `Ensemble`."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    labels: dict[str, tuple[str, ...]] = {}
-    for index in sorted(outcomes):  # by index, so that names come in one order whatever was finished first
-        for name, value in outcomes[index].numbers.items():
-            shape = np.shape(value)
-            known = shapes.get(name, shape)
-            if len(known) != len(shape) or known[1:] != shape[1:]:
-                raise ValueError(f"ensemble: {name!r} has shape {shape} in member {index} and {known} in others")
-            shapes[name] = tuple(max(pair) for pair in zip(known, shape, strict=True))
-        labels |= {name: found for name, found in outcomes[index].labels.items() if found}
-    quantities = {name: np.full((members, *shape), np.nan) for name, shape in shapes.items()}
-    for index, outcome in outcomes.items():
-        for name, value in outcome.numbers.items():
-            here: tuple[Any, ...] = (index, *(slice(n) for n in np.shape(value)))
-            quantities[name][here] = value
-    return {
-        "quantities": quantities,
-        "labels": labels,
-        "status": np.array([outcomes[k].status for k in range(members)], dtype=str),
-        "messages": [outcomes[k].message for k in range(members)],
-        "steps": np.array([outcomes[k].steps for k in range(members)], dtype=np.int64),
-    }

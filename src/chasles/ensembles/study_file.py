@@ -1,4 +1,5 @@
-"""The file of a study: HDF5, written once when the last member is finished, and put in place as a whole.
+"""The file of a study: HDF5, written once when the last member is finished, and put in place as a whole. What was kept
+on the way is copied a part at a time, so that a study may be larger than memory.
 
 attributes      format, version, title (JSON: model, design, quantities, options), parameters and quantities in order
 parameters/     a dataset for each, (members,) or (members, size)
@@ -9,7 +10,7 @@ status, messages, steps     (members,)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from chasles.io.result.layout import replacing
 
 if TYPE_CHECKING:
     from chasles.ensembles.result import Ensemble
+    from chasles.ensembles.work import MemberOutcome
 
 FORMAT_NAME, FORMAT_VERSION = "chasles study", 1
 MESSAGE_BYTES = 2000
@@ -66,23 +68,38 @@ def _escaped(name: str) -> str:
     return name.replace("/", "\N{DIVISION SLASH}")
 
 
-def write_study(file: Path, ensemble: Ensemble) -> None:
-    """Write a whole study."""
+def write_study(
+    file: Path,
+    title: Mapping[str, Any],
+    parameters: Mapping[str, np.ndarray],
+    outcomes: Callable[[], Iterable[tuple[int, MemberOutcome]]],
+    members: int,
+) -> None:
+    """Write a whole study. Outcomes are asked for twice, and a part of them is in memory at a time."""
     import h5py
 
+    from chasles.ensembles.collected import place, summary  # whoever only asks what a file is does without
+
+    known = summary(outcomes(), members)
     with replacing(file) as new, h5py.File(new, "w", track_order=True) as stored:
         stored.attrs["format"], stored.attrs["version"] = FORMAT_NAME, FORMAT_VERSION
-        stored.attrs["title"] = json.dumps(ensemble.title)
-        for group, values in (("parameters", ensemble.parameters), ("quantities", ensemble.quantities)):
-            place = stored.create_group(group, track_order=True)
-            place.attrs["names"] = json.dumps(list(values))
-            for name in values:
-                place[_escaped(name)] = np.asarray(values[name])
-                if labels := ensemble.labels.get(name):
-                    place[_escaped(name)].attrs["labels"] = json.dumps(labels)
-        for name, texts in (("status", ensemble.status.tolist()), ("messages", ensemble.messages)):
+        stored.attrs["title"] = json.dumps(title)
+        groups = {name: stored.create_group(name, track_order=True) for name in ("parameters", "quantities")}
+        groups["parameters"].attrs["names"] = json.dumps(list(parameters))
+        for name, values in parameters.items():
+            groups["parameters"][_escaped(name)] = np.asarray(values)
+        groups["quantities"].attrs["names"] = json.dumps(list(known.shapes))
+        targets = {}
+        for name, shape in known.shapes.items():
+            target = targets[name] = groups["quantities"].create_dataset(
+                _escaped(name), (members, *shape), "<f8", fillvalue=np.nan
+            )
+            if labels := known.labels.get(name):
+                target.attrs["labels"] = json.dumps(labels)
+        place(outcomes(), targets)
+        for name, texts in (("status", known.status.tolist()), ("messages", known.messages)):
             stored[name] = np.array([text.encode()[:MESSAGE_BYTES] for text in texts], dtype="S")
-        stored["steps"] = ensemble.steps
+        stored["steps"] = known.steps
 
 
 def is_study(file: Path) -> bool:
@@ -100,7 +117,7 @@ def open_study(file: Path, model: Any = None, laws: Mapping[str, Any] | None = N
     """The ensemble in a file."""
     import h5py
 
-    from chasles.ensembles.result import Ensemble  # whoever only asks what a file is does without
+    from chasles.ensembles.result import Ensemble
     from chasles.ensembles.work import Work
 
     if not file.is_file():

@@ -8,7 +8,7 @@ differ, and what stands in the tables as it is (`copied_numbers`); and one after
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from chasles.model.body import UPPER, Body
 from chasles.model.rod_parts import OfRod
 from chasles.model.suggestion import meant
 from chasles.model.system import System
+from chasles.once import once
 from chasles.relative.determined import require_determined
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
@@ -55,7 +56,7 @@ class Variants:
         if isinstance(model, Made):
             if parameters and isinstance(model, AbsoluteMechanism):
                 raise ValueError(f'{WHERE}: with parameters give the System, and coordinates="absolute"')
-            known = dict(_places(model if isinstance(model, System) else model.system))
+            known = _places(model if isinstance(model, System) else model.system)
             for name in parameters:
                 if name not in known:
                     examples = ", ".join(list(known)[:4])
@@ -106,9 +107,10 @@ class Variants:
 
     def _with_masses(self, given: Made, system: System, values: Mapping[str, float]) -> Made:
         """A variant that takes over what is known of the one before it."""
-        bodies = list(system.bodies)
-        for name, mass in values.items():
-            bodies[self.places[name].index] = heavier(bodies[self.places[name].index], mass)
+        bodies, indices = list(system.bodies), [self.places[name].index for name in values]
+        heavy = heavier([bodies[k] for k in indices], np.array(list(values.values()), dtype=float))
+        for k, body in zip(indices, heavy, strict=True):
+            bodies[k] = body
         found = replace(system, bodies=bodies)
         if self._last is not None:
             take_over(found, self._last)
@@ -155,14 +157,16 @@ def _check_arguments(function: Callable[..., Any], parameters: Mapping[str, Any]
             raise ValueError(f"{WHERE}: the model has no parameter {name!r}; {meant(name, known)}it has {expected}")
 
 
-def _places(system: System) -> Iterator[tuple[str, PlaceOfNumbers]]:
+@once
+def _places(system: System) -> dict[str, PlaceOfNumbers]:
     """All places of a system that hold numbers, by name; what follows from rods is made anew by each system."""
-    yield "gravity", PlaceOfNumbers("", 0, "gravity")
+    found = {"gravity": PlaceOfNumbers("", 0, "gravity")}
     for section in SECTIONS:
         for index, thing in enumerate(getattr(system, section)):
             for item in () if isinstance(thing, OfRod) else fields(thing):
                 if item.init and _numeric(getattr(thing, item.name)):
-                    yield f"{section}.{thing.name}.{item.name}", PlaceOfNumbers(section, index, item.name)
+                    found[f"{section}.{thing.name}.{item.name}"] = PlaceOfNumbers(section, index, item.name)
+    return found
 
 
 def _numeric(value: Any) -> bool:
@@ -182,14 +186,20 @@ def _renewed(thing: Any, values: dict[str, Any]) -> Any:
     return replace(thing, **values)
 
 
-def heavier(body: Body, mass: float) -> Body:
-    """A body with another mass, positive as its own is: what else a body must satisfy does not depend on it."""
-    found = object.__new__(Body)
-    com = np.array(body.com)
-    moments = (np.array(body.inertia) + mass * ((com @ com) * np.eye(3) - np.outer(com, com)))[UPPER]
-    matrix = spatial.from_parameters(np.concatenate([[mass], mass * com, moments]))
-    matrix.flags.writeable = False
-    found.__dict__.update({**vars(body), "mass": float(mass), "spatial": matrix})
+def heavier(bodies: Sequence[Body], masses: np.ndarray) -> list[Body]:
+    """Bodies with other masses, positive as their own are: what else a body must satisfy does not depend on it."""
+    com = np.array([body.com for body in bodies])
+    squares = np.array([one @ one for one in com])  # to the bit as a body has it
+    about = squares[:, None, None] * np.eye(3) - com[:, :, None] * com[:, None, :]
+    moments = np.array([body.inertia for body in bodies]) + masses[:, None, None] * about
+    flat = np.concatenate([masses[:, None], masses[:, None] * com, moments[:, UPPER[0], UPPER[1]]], axis=1)
+    matrices = spatial.from_parameters(flat)
+    matrices.flags.writeable = False
+    found = []
+    for body, mass, matrix in zip(bodies, masses.tolist(), matrices, strict=True):
+        other = object.__new__(Body)
+        other.__dict__.update({**vars(body), "mass": mass, "spatial": matrix})
+        found.append(other)
     return found
 
 
