@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
+import chasles as ch
 from chasles.validation.board import Problem, compute, markdown, problems, row
 from tests.commands import chasles as run
 
-LONG = {"implicit_oscillator"}  # compiles a method that no other test of the ordinary run needs
+# one compiles a method that no other test of the ordinary run needs, one is in the tests of `gradient`
+LONG = {"implicit_oscillator", "sundials_slider_crank"}
 ALL = problems()
 
 
@@ -54,5 +56,18 @@ def test_the_command(tmp_path):
     assert "did you mean 'rbdl'" in unknown.stderr
 
 
+def test_a_problem_has_its_files(tmp_path):
+    """The model file is read back, and its run passes through the same points."""
+    result = run("validate", "pendulum", "--files", str(tmp_path), "--badge", str(tmp_path / "badge.svg"))
+    assert result.returncode == 0, result.stderr
+    assert {file.name for file in tmp_path.iterdir()} == {f"pendulum.{end}" for end in ("toml", "html", "png")} | {
+        "badge.svg"
+    }
+    assert "1 problems, 2 of 2 values agree" in (tmp_path / "badge.svg").read_text()
+    again = ch.load(tmp_path / "pendulum.toml").run(certificate=False)
+    assert abs(again.q[0, 0] - 2 * np.pi / 3) < 1e-15
+    assert abs(again.q[-1, 0]) < 1e-6  # five quarters of the period
+
+
 def test_the_board_is_large():
-    assert len(ALL) >= 30
+    assert len(ALL) >= 45

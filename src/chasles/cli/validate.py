@@ -19,18 +19,25 @@ def validate(
     output: Annotated[
         Path | None, Parameter(name=("--output", "-o"), help="Write the board as a Markdown page (.md).")
     ] = None,
+    files: Annotated[
+        Path | None, Parameter(help="Write the model file, 3D page and plot of each problem into a folder.")
+    ] = None,
+    badge: Annotated[Path | None, Parameter(help="Write a small picture (.svg) with the number that agrees.")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
     """Compute benchmark problems with published values or closed forms, and compare.
 
     chasles validate
     chasles validate heavy_top bicycle
+    chasles validate tippe_top --files tippe_top
 
     The exit status is 3 if a value is off by more than its tolerance.
     """
     from chasles.display.progress import Progress
     from chasles.model.suggestion import meant
+    from chasles.validation.board import badge as picture
     from chasles.validation.board import compute, markdown, problems
+    from chasles.validation.files import write_files
 
     known = problems()
     for name in names:
@@ -45,6 +52,8 @@ def validate(
     with Progress(0, len(wanted), what="problems:", unit="", steady=True) as line:
         for count, result in enumerate(compute(wanted)):
             results.append(result)
+            if files is not None:
+                write_files(result.problem, files)
             line.show(count + 1, result.problem.name)
             if not as_json:
                 with line.aside():
@@ -58,6 +67,8 @@ def validate(
         console.print(f"{agreed} of {len(rows)} quantities of {len(results)} problems agree; {seconds:.1f} s")
     if output is not None:
         output.write_text(markdown(results), encoding="utf-8")
+    if badge is not None:
+        badge.write_text(picture(results), encoding="utf-8")
     if not all(result.passed for result in results):
         sys.exit(3)
 

@@ -6,11 +6,18 @@ import importlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-MODULES = ("published", "tops", "linkages", "oscillations", "elastic_rods")
+import chasles as ch
+from chasles.model.system import System
+from chasles.simulation.run import Run
+
+MODULES = (
+    "published", "tops", "classical_motions", "linkages", "spatial_mechanisms", "oscillations", "elastic_rods"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,23 @@ def row(quantity: str, known: ArrayLike, ours: ArrayLike, tolerance: float, unit
     return KnownValue(quantity, k, o, tolerance, unit)
 
 
+RUNS: list[Run] = []  # of the problem that was computed last
+MODELS: list[System] = []
+
+
+def simulate(system: System, *given: Any, **options: Any) -> Run:
+    """`chasles.simulate`; the run is remembered, for the files of its problem."""
+    run = ch.simulate(system, *given, **options)
+    RUNS.append(run)
+    return run
+
+
+def modeled(system: System) -> System:
+    """The system itself; it is remembered as the model of its problem, where nothing is simulated."""
+    MODELS.append(system)
+    return system
+
+
 def problems() -> dict[str, Problem]:
     """All problems by name, in the order of the board."""
     for name in MODULES:
@@ -94,6 +118,8 @@ def compute(wanted: list[Problem]) -> Iterator[Result]:
     """The results one by one. A problem that fails to run is a result, too."""
     for one in wanted:
         began = time.process_time()
+        RUNS.clear()
+        MODELS.clear()
         try:
             rows, error = one.rows(), ""
         except (ValueError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as failure:
@@ -116,15 +142,17 @@ def markdown(results: list[Result]) -> str:
         "",
         f"{len(results)} problems, {len(rows)} quantities, {sum(row.passed for row in rows)} within their tolerance.",
         "`chasles validate` computes the table again; `chasles validate NAME` computes one problem.",
-        "This page is written by `chasles validate -o docs/validation.md`.",
+        "`chasles validate NAME --files FOLDER` writes the model file, 3D page and plot of the problem.",
+        "This page is written by `chasles validate -o docs/validation.md --badge docs/_static/validation.svg`.",
         "Vectors are compared component by component; the table shows their first three numbers.",
+        "Known values without a citation are closed forms, or solutions of other equations by SciPy.",
         "",
     ]
     for result in results:
         lines += [
             f"## {result.problem.title}",
             "",
-            f"`{result.problem.name}`. Known values: {result.problem.source}.",
+            f"`{result.problem.name}`, {result.seconds:.1f} s. Known values: {result.problem.source}.",
             "",
         ]
         lines += ["| quantity | known | chasles | difference | tolerance | |", "|---|---|---|---|---|---|"]
@@ -137,3 +165,18 @@ def markdown(results: list[Result]) -> str:
             lines.append(f"| {result.error} | | | | | **off** |")
         lines.append("")
     return "\n".join(lines)
+
+
+def badge(results: list[Result]) -> str:
+    """A small picture (SVG) that says how many quantities agree."""
+    rows = [row for result in results for row in result.rows]
+    agreed, color = sum(row.passed for row in rows), "#2e7d32" if all(one.passed for one in results) else "#c0392b"
+    text = f"{len(results)} problems, {agreed} of {len(rows)} values agree"
+    left, right = 66, 8 + round(6.1 * len(text))
+    words = f'<text x="6" y="14">validation</text><text x="{left + 5}" y="14">{text}</text>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{text}">'
+        f'<rect width="{left + right}" height="20" rx="3" fill="#444"/>'
+        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3h-{right - 3}z" fill="{color}"/>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">{words}</g></svg>\n'
+    )

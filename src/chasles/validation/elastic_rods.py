@@ -7,7 +7,7 @@ import numpy as np
 import chasles as ch
 from chasles import rods
 from chasles.simulation.bodies.equilibrium import BodyEquilibrium
-from chasles.validation.board import KnownValue, problem, row
+from chasles.validation.board import KnownValue, modeled, problem, row
 
 SLENDER = (1, 1, 1, 1e6, 1e6 / 2.6, 1e6 / 2.6)  # EI = L = 1, L/r = 1000
 
@@ -20,7 +20,7 @@ def _cantilever(n: int, stiffness: tuple[float, ...], load: tuple[float, ...] = 
 
 def _tip(system: ch.System, n: int, steps: int | None = None) -> np.ndarray:
     """Where the last of n + 1 nodes is in equilibrium."""
-    found = ch.equilibrium(system, steps=steps)
+    found = ch.equilibrium(modeled(system), steps=steps)
     assert isinstance(found, BodyEquilibrium)
     return found.pose(f"rod[{n}]")[4:]
 
@@ -56,7 +56,7 @@ def elastica() -> list[KnownValue]:
 @problem("(β L)² √(EI/ρA) with cosh x cos x = -1")
 def cantilever_frequencies() -> list[KnownValue]:
     """Natural frequencies of a slender cantilever."""
-    found = ch.linearize(_cantilever(16, (1, 1, 1, 1e8, 1e8 / 2.6, 1e8 / 2.6)))
+    found = ch.linearize(modeled(_cantilever(16, (1, 1, 1, 1e8, 1e8 / 2.6, 1e8 / 2.6))))
     speeds = np.sort([2 * np.pi * mode.frequency for mode in found.modes])[[0, 2, 4]]  # bending about y and z in pairs
     known = np.array([1.875104068711961, 4.694091132974174, 7.854757438237613]) ** 2
     return [row("first three, relative to the closed form", [1, 1, 1], speeds / known, 3e-4)]

@@ -9,7 +9,7 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import overconstrained
 from chasles.model import lead_screw, planetary_gear, rack_and_pinion
-from chasles.validation.board import KnownValue, problem, row
+from chasles.validation.board import KnownValue, modeled, problem, row, simulate
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 Z = (0.0, 0.0, 1.0)
@@ -36,7 +36,7 @@ def slider_crank() -> list[KnownValue]:
         gravity=(0, 0, 0),
     )
     times = np.array([0.0, 0.11, 0.37])
-    run = ch.simulate(system, (0.0, 0.37), save=times, **TIGHT)
+    run = simulate(system, (0.0, 0.37), save=times, **TIGHT)
     phi = 0.4 + speed * times
     root = np.sqrt(length**2 - (r * np.sin(phi)) ** 2)
     x = r * np.cos(phi) + root
@@ -67,7 +67,7 @@ def cardan_joint() -> list[KnownValue]:
         constraints=[ch.Drive("motor", "first", "t")],
         gravity=(0, 0, 0),
     )
-    run = ch.simulate(system, (0.0, 1.1), save=times, **TIGHT)
+    run = simulate(system, (0.0, 1.1), save=times, **TIGHT)
     angle = run.joint("second").q[:, 0]
     ratio = run.joint("second").v[:, 0]
     known = np.arctan2(np.sin(times), np.cos(times) * np.cos(bend))
@@ -91,7 +91,7 @@ def planetary_set() -> list[KnownValue]:
         forces=[ch.JointForce("motor", "s", [torque])],
         gravity=(0, 0, 0),
     )
-    run = ch.simulate(system, (0.0, 2.0), save=[0.0, 2.0], **TIGHT)
+    run = simulate(system, (0.0, 2.0), save=[0.0, 2.0], **TIGHT)
     ratio = 1 + ring / sun
     acceleration = torque / (0.01 + 0.5 / ratio**2)
     return [
@@ -111,7 +111,7 @@ def rack_and_screw() -> list[KnownValue]:
         ("rack", rack_and_pinion("mesh", "turn", "lift", radius), radius),
         ("screw", lead_screw("thread", ["turn", "lift"], lead), lead / (2 * np.pi)),
     ):
-        run = ch.simulate(ch.System(parts, joints, constraints=[transmission]), (0.0, 0.5), save=[0.0, 0.5], **TIGHT)
+        run = simulate(ch.System(parts, joints, constraints=[transmission]), (0.0, 0.5), save=[0.0, 0.5], **TIGHT)
         known = -g * mass / (mass + inertia / ratio**2) * 0.5**2 / 2
         rows.append(row(f"drop with a {name}", known, run.joint("lift").q[-1], 1e-11, "m"))
     return rows
@@ -127,7 +127,7 @@ def governor() -> list[KnownValue]:
         bodies.append(ch.Body(f"ball {k}", 2.0, (0, 0, -length)))
         joints.append(ch.revolute(f"arm {k}", "shaft", f"ball {k}", axis=(0, -side, 0), damping=0.5))
     system = ch.System(bodies, joints, constraints=[ch.Drive("motor", "shaft", f"{speed} * t")])
-    run = ch.simulate(system, (0.0, 30.0), q=[0.0, 0.5, 0.7], save="final", **TIGHT)
+    run = simulate(system, (0.0, 30.0), q=[0.0, 0.5, 0.7], save="final", **TIGHT)
     known = np.arccos(9.81 / (speed**2 * length))
     return [row("angle of both arms", [known, known], run.q[-1, 1:], 1e-8, "rad")]
 
@@ -140,7 +140,7 @@ def bennett() -> list[KnownValue]:
     ratio = np.sin(0.5 * (beta + alpha)) / np.sin(0.5 * (beta - alpha))
     linkage = overconstrained.bennett(a, b, alpha, angle)
     start: dict[str, Any] = {"poses": linkage.poses, "twists": linkage.twists, "coordinates": "absolute"}
-    run = ch.simulate(linkage.system, (0.0, 1.0), **start, method="rk4", step=1e-3, save=250, certificate=False)
+    run = simulate(linkage.system, (0.0, 1.0), **start, method="rk4", step=1e-3, save=250, certificate=False)
     first, second = (run.joint(joint.name).q[:, 0] for joint in linkage.system.joints[:2])
     product = np.tan((angle + first) / 2) * np.tan(np.arctan2(ratio, np.tan(angle / 2)) + second / 2)
     return [row("product of the tangents of half angles", np.full(len(product), ratio), product, 1e-9)]
@@ -171,7 +171,7 @@ def hanging_chain() -> list[KnownValue]:
     tension = brentq(lambda h: length * np.cos(slopes(h)).sum() - span, 1e-3, 1e3, xtol=1e-14, rtol=1e-14)
     known = slopes(tension)
     guess = np.diff(known + 0.02 * np.cos(np.arange(n)), prepend=0.0)
-    rest = ch.equilibrium(system, guess)
+    rest = ch.equilibrium(modeled(system), guess)
     return [row("slope of each rod", known, np.cumsum(rest.q[:n]), 1e-9, "rad")]
 
 
@@ -185,7 +185,7 @@ def rolling_ball() -> list[KnownValue]:
         constraints=[ch.Rolling("plane", ("ground", "ball"), radius)],
         gravity=(9.81 * np.sin(slope), 0, -9.81 * np.cos(slope)),
     )
-    run = ch.simulate(ball, (0.0, 1.0), save=[0.0, 1.0], **TIGHT)
+    run = simulate(ball, (0.0, 1.0), save=[0.0, 1.0], **TIGHT)
     return [row("way after 1 s", 9.81 * np.sin(slope) / 1.4 / 2, run["ball"].position[-1, 0], 1e-10, "m")]
 
 
@@ -213,5 +213,5 @@ def von_mises_truss() -> list[KnownValue]:
 
     parts = 0.5, 0.9
     known = [brentq(balance, at, height, args=(part,), xtol=1e-15, rtol=1e-14) for part in parts]
-    found = [ch.equilibrium(system(part * load), [height]).q[0] for part in parts]
+    found = [ch.equilibrium(modeled(system(part * load)), [height]).q[0] for part in parts]
     return [row("height under half and nine tenths of the limit load", known, found, 1e-10, "m")]

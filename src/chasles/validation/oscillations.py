@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from chasles.validation.board import KnownValue, problem, row
+from chasles.validation.board import KnownValue, modeled, problem, row, simulate
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 SMALL = (1e-3, 1e-3, 1e-3)
@@ -31,7 +31,7 @@ def masses_and_springs() -> list[KnownValue]:
     ]  # fmt: skip
     joints = [ch.prismatic(f"slide {j}", "ground", names[j], axis=(1, 0, 0), at=(float(j), 0, 0)) for j in range(n)]
     system = ch.System([ch.Body(name, m, (0, 0, 0), SMALL) for name in names], joints, forces=springs)
-    modes = np.sort([mode.frequency for mode in ch.linearize(system, np.zeros(n)).modes])
+    modes = np.sort([mode.frequency for mode in ch.linearize(modeled(system), np.zeros(n)).modes])
     known = 2 * np.sqrt(k / m) * np.sin(np.pi * np.arange(1, n + 1) / (2 * n + 2)) / (2 * np.pi)
     return [row("frequencies", known, modes, 1e-10, "Hz")]
 
@@ -44,7 +44,7 @@ def double_pendulum() -> list[KnownValue]:
         ch.revolute(f"pin {j}", names[j], names[j + 1], axis=(0, 1, 0), at=(0, 0, -0.7 if j else 0.0)) for j in range(2)
     ]
     system = ch.System([ch.Body(name, 1.3, (0, 0, -0.7)) for name in names[1:]], joints)
-    modes = np.sort([mode.frequency for mode in ch.linearize(system, np.zeros(2)).modes])
+    modes = np.sort([mode.frequency for mode in ch.linearize(modeled(system), np.zeros(2)).modes])
     known = np.sqrt((2 + np.array([-1, 1]) * np.sqrt(2)) * 9.81 / 0.7) / (2 * np.pi)
     return [row("frequencies", known, modes, 1e-11, "Hz")]
 
@@ -66,7 +66,7 @@ def _oscillator() -> tuple[ch.System, np.ndarray]:
 def damped_oscillator() -> list[KnownValue]:
     """A damped oscillator over ten seconds."""
     system, known = _oscillator()
-    run = ch.simulate(system, (0.0, 10.0), q=[0.1], save=TIMES, **TIGHT)
+    run = simulate(system, (0.0, 10.0), q=[0.1], save=TIMES, **TIGHT)
     return [row("position", known, run.q[:, 0], 1e-10, "m")]
 
 
@@ -75,7 +75,7 @@ def implicit_oscillator() -> list[KnownValue]:
     """The same oscillator by Radau IIA of order 5, in absolute coordinates."""
     system, known = _oscillator()
     method: dict[str, Any] = {"method": ch.integrate.RadauIIA(), "coordinates": "absolute", "step": 0.01}
-    run = ch.simulate(system, (0.0, 10.0), q=[0.1], save=TIMES, certificate=False, **method)
+    run = simulate(system, (0.0, 10.0), q=[0.1], save=TIMES, certificate=False, **method)
     return [row("position", known, run.q[:, 0], 1e-8, "m")]
 
 
@@ -89,7 +89,7 @@ def block_on_slope() -> list[KnownValue]:
         slide = ch.prismatic(
             "slide", "ground", "block", axis=axis, friction=mu * m * g * np.cos(slope), friction_speed=0
         )
-        run = ch.simulate(ch.System([ch.Body("block", m, (0, 0, 0), SMALL)], [slide]), (0.0, 1.0), **TIGHT)
+        run = simulate(ch.System([ch.Body("block", m, (0, 0, 0), SMALL)], [slide]), (0.0, 1.0), **TIGHT)
         rows.append(row(f"way after 1 s, coefficient {mu}", known, run.q[-1], 1e-10 if known else 0.0, "m"))
     return rows
 
@@ -99,7 +99,7 @@ def dry_oscillator() -> list[KnownValue]:
     """An oscillator with dry friction: where it stops."""
     m, k, F = 1.0, 100.0, 3.0
     slide = _slider("mass", "ground", stiffness=k, friction=F, friction_speed=0.0)
-    run = ch.simulate(ch.System([ch.Body("mass", m, (0, 0, 0), SMALL)], [slide]), (0.0, 5.0), q=[0.2], **TIGHT)
+    run = simulate(ch.System([ch.Body("mass", m, (0, 0, 0), SMALL)], [slide]), (0.0, 5.0), q=[0.2], **TIGHT)
     x, swings = 0.2, 0
     while abs(x) > F / k:
         x, swings = -(x - np.sign(x) * 2 * F / k), swings + 1
@@ -111,7 +111,7 @@ def bouncing_ball() -> list[KnownValue]:
     """A ball with restitution 0.7: the times of its impacts, and rest."""
     e, h, g = 0.7, 1.0, 9.81
     slide = ch.prismatic("slide", "ground", "ball", axis=(0, 0, 1), lower=0.0, restitution=e)
-    run = ch.simulate(ch.System([ch.Body("ball", 1.0, (0, 0, 0), SMALL)], [slide]), (0.0, 4.0), q=[h], **TIGHT)
+    run = simulate(ch.System([ch.Body("ball", 1.0, (0, 0, 0), SMALL)], [slide]), (0.0, 4.0), q=[h], **TIGHT)
     first = np.sqrt(2 * h / g)
     known = first * (1 + 2 * np.cumsum(e ** np.arange(1, 6)))
     struck = np.array([strike.t for strike in run.strikes])
@@ -129,7 +129,7 @@ def atwood() -> list[KnownValue]:
     bodies = [ch.Body("one", m1, (0, 0, 0), SMALL), ch.Body("two", m2, (0, 0, 0), SMALL)]
     joints = [_slider("one", "ground", (0, 0, 1)), _slider("two", "ground", (0, 0, 1))]
     rope = ch.Coupling("rope", ("slide one", "slide two"), (1.0, 1.0))
-    run = ch.simulate(ch.System(bodies, joints, constraints=[rope]), (0.0, 1.0), save=[0.0, 1.0], **TIGHT)
+    run = simulate(ch.System(bodies, joints, constraints=[rope]), (0.0, 1.0), save=[0.0, 1.0], **TIGHT)
     return [
         row("way after 1 s", -g * (m1 - m2) / (m1 + m2) / 2, run.joint("slide one").q[-1], 1e-11, "m"),
         row("force of the rope", 2 * m1 * m2 * g / (m1 + m2), run.coordinate_forces("rope")[-1, 0], 1e-9, "N"),

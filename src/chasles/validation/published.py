@@ -11,7 +11,7 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import andrews, overconstrained
 from chasles.gallery import bicycle as whipple
-from chasles.validation.board import KnownValue, problem, row
+from chasles.validation.board import KnownValue, modeled, problem, row, simulate
 
 DIGITS = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 
@@ -20,7 +20,7 @@ DIGITS = json.loads(Path(__file__).with_name("published.json").read_text(encodin
 def andrews_mechanism() -> list[KnownValue]:
     """Andrews' squeezing mechanism at 0.03 s."""
     tight: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
-    run = ch.simulate(andrews.system(), (0.0, andrews.DURATION), poses=andrews.poses(), coordinates="absolute", **tight)
+    run = simulate(andrews.system(), (0.0, andrews.DURATION), poses=andrews.poses(), coordinates="absolute", **tight)
     known = np.array(DIGITS["andrews"]["angles"])
     found = andrews.angles(run.poses[-1])
     found += 2 * np.pi * np.round((known - found) / (2 * np.pi))
@@ -46,7 +46,7 @@ def modern_robotics() -> list[KnownValue]:
     screws = data["Slist"] / scale[:, None]
     joints = [ch.general(f"joint {k}", names[k], names[k + 1], screws=[screws[k]]) for k in range(3)]
     reference = dict(zip(names[1:], places, strict=False))
-    arm = ch.System.from_assembly(bodies, joints, reference, gravity=data["gravity"]).compile()
+    arm = modeled(ch.System.from_assembly(bodies, joints, reference, gravity=data["gravity"])).compile()
     wrenches = np.zeros((3, 6))
     wrenches[2] = -np.linalg.inv(ch.lie.se3.Ad(data["Mlist"][3].astype(float))).T @ data["Ftip"]
     q, v, a = (scale * data[name] for name in ("theta", "dtheta", "ddtheta"))
@@ -79,7 +79,7 @@ def rbdl() -> list[KnownValue]:
             screws = [[*axis[letter], 0, 0, 0] for letter in axes]
             ends = f"link {parent}" if parent else "ground", f"link {k + 1}"
             joints.append(ch.general(f"joint {k + 1}", *ends, screws=screws, at=at))
-        tree = ch.System(bodies, joints, gravity=DIGITS["rbdl"]["gravity"]).compile()
+        tree = modeled(ch.System(bodies, joints, gravity=DIGITS["rbdl"]["gravity"])).compile()
         none, known = np.zeros(tree.nv), np.array(case["acceleration"])
         found = tree.forward_dynamics(case["q"], none, none)
         rows.append(row(case["name"], known, found, 1e-13 * np.abs(known).max(), "rad/s²"))
@@ -89,7 +89,7 @@ def rbdl() -> list[KnownValue]:
 @problem("meijaard2007")
 def bicycle() -> list[KnownValue]:
     """Whipple's bicycle: eigenvalues of lean and steer."""
-    mechanism = whipple.system().compile()
+    mechanism = modeled(whipple.system()).compile()
     rows = []
     for speed, known in DIGITS["bicycle"]["eigenvalues"].items():
         found = ch.linearize(mechanism, v=whipple.rolling(mechanism, float(speed))).eigenvalues
@@ -105,7 +105,7 @@ def bicycle() -> list[KnownValue]:
 def four_bars() -> list[KnownValue]:
     """A row of four-bars through its singular configuration."""
     linkage = overconstrained.four_bars(2)
-    run = ch.simulate(
+    run = simulate(
         linkage.system, (0.0, 10.0), poses=linkage.poses, twists=linkage.twists, coordinates="absolute",
         method="rk4", step=2e-3, save=[0.0, 4.0, 10.0], certificate=False,
     )  # fmt: skip
@@ -118,13 +118,56 @@ def four_bars() -> list[KnownValue]:
     ]
 
 
-@problem("gonzalez2006, problem A04")
+@problem("gonzalez2006, problem A04; closure of a threefold symmetric loop: chen2005")
 def bricard() -> list[KnownValue]:
-    """Bricard's mechanism: energy over 10 s."""
+    """Bricard's mechanism over 10 s: its energy, and the relation of its angles."""
     linkage = overconstrained.bricard()
-    run = ch.simulate(
+    run = simulate(
         linkage.system, (0.0, 10.0), poses=linkage.poses, twists=linkage.twists, coordinates="absolute",
         method="rk4", step=2e-3, save=50, certificate=False,
     )  # fmt: skip
     balance = run.energies.balance
-    return [row("change of the energy", 0.0, np.abs(balance - balance[0]).max(), 1e-8, "J")]
+    first, second = (-np.sin(-run.joint(name).q[:, 0]) for name in ("J0", "J1"))  # cos(π/2 - q): right angles at first
+    return [
+        row("change of the energy", 0.0, np.abs(balance - balance[0]).max(), 1e-8, "J"),
+        row("cos θ + cos φ + cos θ cos φ", 0.0, np.abs(first + second + first * second).max(), 1e-12),
+    ]
+
+
+def _crank_and_rod(k: float = 1.0, c: float = 1.0) -> ch.System:
+    """SUNDIALS' slider-crank: a spring with damper between crank and rod, a force on the rod's end; the rod's center of
+    mass is on the slider."""
+    bodies = [ch.Body("crank", 1.0, inertia=(1, 1, 1.0)), ch.Body("rod", 1.0, (-1, 0, 0), (2, 2, 2.0))]
+    joints = [
+        ch.revolute("pin", "ground", "crank", axis=(0, 0, 1)),
+        ch.revolute("elbow", "crank", "rod", axis=(0, 0, 1), at=(0.5, 0, 0), child_at=(-2, 0, 0)),
+    ]
+    forces: list[Any] = [
+        ch.Wrench("push", "rod", (0, 0, 0, 1.0, 0, 0), representation="hybrid"),
+        ch.Spring("spring", ("crank", "rod"), ((0.25, 0, 0), (-1.5, 0, 0)), stiffness=k, damping=c, length=1.0),
+    ]
+    guide = ch.PointOnPlane("guide", ("ground", "rod"), ((0, 0, 0), (-1, 0, 0)), normal=(0, 1, 0))
+    return ch.System(bodies, joints, forces=forces, constraints=[guide], gravity=(0, 0, 0), name="slider-crank")
+
+
+def _kinetic_energy(t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    turn, rate = q[:, 0] + q[:, 1], v[:, 0] + v[:, 1]
+    slide = -0.5 * np.sin(q[:, 0]) * v[:, 0] - np.sin(turn) * rate
+    return 0.5 * (v[:, 0] ** 2 + 2.0 * rate**2 + slide**2)
+
+
+@problem("SUNDIALS, examples idasSlCrank_dns and idasSlCrank_FSA_dns, computed at rtol 1e-6")
+def sundials_slider_crank() -> list[KnownValue]:
+    """SUNDIALS' slider-crank: the integral of its kinetic energy, and its slopes along spring and damper."""
+    run = simulate(
+        _crank_and_rod(), (0.0, 10.0), [np.pi / 2, np.arcsin(-0.5) - np.pi / 2], method="rk4", step=0.005,
+        certificate=False,
+    )  # fmt: skip
+    values = {"k": 1.0, "c": 1.0}
+    found = ch.gradient(
+        run, ch.objective.integral(_kinetic_energy), ("k", "c"), system=_crank_and_rod, parameters=values
+    )
+    return [
+        row("integral over 10 s", 3.3366157997761721, found.value, 2e-5, "J s"),
+        row("its slopes along stiffness and damping", [0.33346, -0.36375], [found["k"], found["c"]], 2e-5),
+    ]

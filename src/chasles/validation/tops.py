@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from chasles.validation.board import KnownValue, problem, row
+from chasles.validation.board import KnownValue, problem, row, simulate
 
 TIGHT: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-13, "certificate": False}
 
@@ -34,7 +34,7 @@ def free_rigid_body() -> list[KnownValue]:
     times = np.array([0.0, 1.0, 5.0, 20.0])
     sn, cn, dn, _ = ellipj(rate * times, modulus)
     known = np.stack([a1 * dn, -a2 * sn, a3 * cn], axis=1)
-    run = ch.simulate(_free(inertia), (0.0, 20.0), v=[w1, 0.0, w3], save=times, **TIGHT)
+    run = simulate(_free(inertia), (0.0, 20.0), v=[w1, 0.0, w3], save=times, **TIGHT)
     return [row("angular velocity at 1, 5 and 20 s", known[1:], run.v[1:], 1e-9, "rad/s")]
 
 
@@ -42,7 +42,7 @@ def free_rigid_body() -> list[KnownValue]:
 def regular_precession() -> list[KnownValue]:
     """A free symmetric body precesses regularly."""
     A, C, spin, lateral = 2.0, 1.0, 3.0, 0.5
-    run = ch.simulate(_free((A, A, C)), (0.0, 10.0), v=[lateral, 0.0, spin], save=[0.0, 10.0], **TIGHT)
+    run = simulate(_free((A, A, C)), (0.0, 10.0), v=[lateral, 0.0, spin], save=[0.0, 10.0], **TIGHT)
     phase = (C - A) / A * spin * 10.0
     known = [lateral * np.cos(phase), lateral * np.sin(phase), spin]
     precession = np.hypot(A * lateral, C * spin) / A  # of the body about the momentum
@@ -53,7 +53,7 @@ def regular_precession() -> list[KnownValue]:
 
 
 def _axis_after(A: float, C: float, spin: float, lateral: float, period: float) -> tuple[np.ndarray, np.ndarray]:
-    run = ch.simulate(_free((A, A, C)), (0.0, period), v=[lateral, 0.0, spin], save=[0.0, period], **TIGHT)
+    run = simulate(_free((A, A, C)), (0.0, period), v=[lateral, 0.0, spin], save=[0.0, period], **TIGHT)
     axes = ch.lie.rotation.quaternion_to_matrix(run["body"].orientation)[:, :, 2]
     return axes[0], axes[1]
 
@@ -86,7 +86,7 @@ def lagrange_top() -> list[KnownValue]:
     times = np.array([0.0, time(np.pi / 4), period / 2, period + time(np.pi / 4), 2 * period])
     known = lowest + (u0 - lowest) * np.array([1.0, 0.5, 0.0, 0.5, 1.0])
     start = np.array([np.cos(theta / 2), np.sin(theta / 2), 0.0, 0.0])
-    run = ch.simulate(top, (0.0, times[-1]), q=start, v=[0.0, 0.0, spin], save=times, **TIGHT)
+    run = simulate(top, (0.0, times[-1]), q=start, v=[0.0, 0.0, spin], save=times, **TIGHT)
     found = ch.lie.rotation.quaternion_to_matrix(run["top"].orientation)[:, 2, 2]
     return [row("cosine of the inclination at five times in two periods", known, found, 1e-9)]
 
@@ -98,7 +98,7 @@ def heavy_top() -> list[KnownValue]:
         [ch.Body("top", 15.0, (0, 1, 0), (0.234375, 0.46875, 0.234375))], [ch.spherical("pivot", "ground", "top")]
     )
     times = np.array([0.0, 0.01, 0.02, 0.03, 0.05, 0.06, 2.0])
-    run = ch.simulate(top, (0.0, 2.0), v=[0.0, 150.0, -4.61538], save=times, **TIGHT)
+    run = simulate(top, (0.0, 2.0), v=[0.0, 150.0, -4.61538], save=times, **TIGHT)
     spatial = run.frame("top", "hybrid").twist[:, 1]
     body = [
         [4.5748, 150, -0.6347],
@@ -130,9 +130,9 @@ def pendulum() -> list[KnownValue]:
     )
     start = 2 * np.pi / 3
     period = 4 * ellipk(np.sin(start / 2) ** 2) / np.sqrt(9.81)
-    run = ch.simulate(point, (0.0, 1.25 * period), q=[start], save=[0.0, period / 4, 1.25 * period], **TIGHT)
+    run = simulate(point, (0.0, 1.25 * period), q=[start], save=[0.0, period / 4, 1.25 * period], **TIGHT)
     times = [0.0, 1.0, 5.0, 10.0]
-    fall = ch.simulate(point, (0.0, 10.0), q=[-np.pi / 2], save=times, **TIGHT)
+    fall = simulate(point, (0.0, 10.0), q=[-np.pi / 2], save=times, **TIGHT)
     known = [[0.986291751132, -0.165010853126], [-0.942305435044, -0.334754338414], [-0.275087462577, -0.961419205099]]
     found = np.stack([np.sin(fall.q[1:, 0]), -np.cos(fall.q[1:, 0])], axis=1)
     return [
@@ -173,7 +173,7 @@ def kepler() -> list[KnownValue]:
     time = (anomaly - e * np.sin(anomaly)) / n
     known = [a * (np.cos(anomaly) - e), a * np.sqrt(1 - e * e) * np.sin(anomaly)]
     start, speed = [a * (1 - e), 0.0], [0.0, np.sqrt(mu / a * (1 + e) / (1 - e))]
-    run = ch.simulate(
+    run = simulate(
         satellite, (0.0, 2 * np.pi / n + time), q=start, v=speed, save=[0.0, time, 2 * np.pi / n + time], **TIGHT
     )
     return [
