@@ -9,6 +9,7 @@ import pytest
 import chasles as ch
 from chasles.model.mimic import as_couplings, without_mimics
 from chasles.relative.elimination import PLAN, planned
+from chasles.relative.factoring import factoring
 from tests.relative.mimics import PLACES, random_tree, special
 
 TOLERANCE = 1e-10
@@ -144,8 +145,34 @@ def test_derivatives_are_those_of_differences(name):
     assert np.abs(rates[1] - (ahead - behind) / (2 * h)).max() < 1e-7 * np.abs(rates[1]).max()
 
 
+@pytest.mark.parametrize("system", [*map(special, PLACES), *map(random_tree, range(12))], ids=lambda each: each.name)
+def test_derivatives_are_the_dense_projection(system):
+    """∂a/∂x = -M⁻¹ Gᵀ ∂Q/∂x G of the tree without followers, one state and several at once."""
+    mechanism = system.compile()
+    free, G = matrix(system, mechanism)
+    q, v, tau = (np.stack(part) for part in zip(*(state(mechanism, seed) for seed in range(4)), strict=True))
+    a = mechanism.forward_dynamics(q, v, tau)
+    places = np.stack([every(system, mechanism, one) for one in q])
+    projected = [G.T @ each @ G for each in free.derivatives.inverse_dynamics(places, v @ G.T, a @ G.T)]
+    inverse = np.linalg.inv(projected[2])
+    expected = {
+        mechanism.derivatives.inverse_dynamics: (a, projected),
+        mechanism.derivatives.forward_dynamics: (tau, [-inverse @ projected[0], -inverse @ projected[1], inverse]),
+        mechanism.mass_matrix: (None, [projected[2]]),
+        mechanism.terms.inverse_mass_matrix: (None, [inverse]),
+    }
+    for function, (third, every_matrix) in expected.items():
+        given = (q,) if third is None else (q, v, third)
+        several, one = function(*given), function(*(part[0] for part in given))
+        several, one = ([several], [one]) if third is None else (several, one)
+        for many, single, theirs in zip(several, one, every_matrix, strict=True):
+            assert np.abs(many - theirs).max() < 1e-11 * np.abs(theirs).max()
+            assert np.array_equal(single, many[0])
+
+
 def test_the_plan_grows_with_the_tree():
-    """Of a chain in which every other joint follows the one before, and of pairs on one body: O(n), not O(n²)."""
+    """Of a chain in which every other joint follows the one before, and of pairs on one body: O(n), not O(n²). So do
+    the factors of the mass matrix, but for the depth of the chain."""
     for on in (lambda k: k - 1, lambda k: 0 if k else -1):
         sizes = []
         for count in (50, 100, 200):
@@ -155,8 +182,11 @@ def test_the_plan_grows_with_the_tree():
                 more = {"mimic": f"j{k - 1}", "mimic_ratio": -0.5} if k and k % 2 == 0 else {}
                 parent = "ground" if on(k) < 0 else f"b{on(k)}"
                 joints.append(ch.revolute(f"j{k}", parent, f"b{k}", axis=(0, 1, 0), at=(0, 0, 0.2), **more))
-            plan = planned(ch.System(bodies, joints).compile().tree.dependence)
+            dependence = ch.System(bodies, joints).compile().tree.dependence
+            plan, order = planned(dependence), factoring(dependence)
             sizes.append([len(plan.table), *plan.table[PLAN.groups : PLAN.ground]])
+            carried = int((order.ends - np.arange(len(order.ends))).sum())  # entries of the factors
+            assert carried == (count + 1 if on(2) == 0 else (count // 2 + 1) * (count // 2 + 2) // 2)
         sizes = np.array(sizes)
         assert np.array_equal(sizes[2] - sizes[1], 2 * (sizes[1] - sizes[0]))
 

@@ -64,8 +64,8 @@ class Dependence:
             return np.moveaxis(np.moveaxis(array, axis, -1) @ self.matrix, -1, axis)
         moved, depends = np.moveaxis(array, axis, 0), self._followers
         found = moved[self.own]
-        weights = self.ratio[depends].reshape(-1, *(1,) * (moved.ndim - 1))
-        np.add.at(found, self.column[depends], weights * moved[depends])
+        for k in depends.tolist():
+            found[self.column[k]] += self.ratio[k] * moved[k]
         return np.moveaxis(found, 0, axis)
 
     @cached_property

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.relative import (
     coriolis,
     forward,
@@ -26,11 +27,12 @@ from chasles.relative import (
     momentum_form,
 )
 from chasles.relative.algorithm import Algorithm
+from chasles.relative.derivative import dependent, inverse_second
 from chasles.relative.derivative import forward as forward_derivative
 from chasles.relative.derivative import inverse as inverse_derivative
-from chasles.relative.derivative import inverse_second
 from chasles.relative.derivative import mass as mass_derivative
 from chasles.relative.elimination import planned
+from chasles.relative.factoring import Factoring, factoring
 from chasles.relative.forward_dependent import forward_dynamics_dependent
 from chasles.relative.higher import (
     christoffel,
@@ -64,14 +66,12 @@ AXES: dict[Algorithm, tuple[tuple[str, ...], ...]] = {
     inverse_spatial.inverse_dynamics_spatial: (FORCES,),
     inverse_hybrid.inverse_dynamics_hybrid: (FORCES,),
     inverse_mixed.inverse_dynamics_mixed: (FORCES,),
-    mass.mass_matrix: (MATRIX,),
     coriolis.coriolis_matrix: (MATRIX,),
     jacobian.jacobians: (COLUMNS, COLUMNS),
     kinematics.motion_of_frames: (NONE, NONE, NONE),
     momentum.totals: (NONE, NONE, NONE),
     momentum.centroidal_matrix: (COLUMNS,),
     momentum_form.momenta: (FORCES,),
-    inverse_derivative.inverse_derivatives: (MATRIX, MATRIX, MATRIX),
     inverse_second.inverse_second_derivatives: (TENSOR, TENSOR, TENSOR, TENSOR),
     mass_derivative.mass_matrix_derivative: (TENSOR,),
     christoffel.christoffel: (TENSOR,),
@@ -83,6 +83,13 @@ AXES: dict[Algorithm, tuple[tuple[str, ...], ...]] = {
     regressor.energy_regressor: (NONE,),
     by_geometry.inverse_dynamics_by_geometry: (ROWS,),
     geometry.geometry: (NONE, (REST, V, PLACES)),
+}
+# those that know of followers
+OWN: dict[Algorithm, Algorithm] = {
+    mass.mass_matrix: dependent.mass_matrix_dependent,
+    mass_derivative.inverse_mass_matrix: dependent.inverse_mass_matrix_dependent,
+    inverse_derivative.inverse_derivatives: dependent.inverse_derivatives_dependent,
+    forward_derivative.forward_derivatives: dependent.forward_derivatives_dependent,
 }
 Results = tuple[list[np.ndarray], tuple[int, ...]]
 
@@ -99,11 +106,8 @@ class Lifted:
         """As `TreeTables.run`, with arrays and results of the independent coordinates."""
         if algorithm is forward.forward_dynamics:
             return self._forward(function, arrays)
-        if algorithm is forward_derivative.forward_derivatives:
-            return self._forward_derivatives(function, arrays)
-        if algorithm is mass_derivative.inverse_mass_matrix:
-            (matrix,), batch = self.run(function, mass.mass_matrix, {"q": arrays["q"]}, {})
-            return [np.linalg.inv(self._square(matrix)).reshape(len(matrix), -1)], batch
+        if algorithm in OWN:
+            return self._own(function, OWN[algorithm], arrays)
         every, known = self._sizes(sizes), AXES.get(algorithm)
         if algorithm is jacobian_partials.jacobian_partials:
             order, frames = int(arrays["where"][1]), len(arrays["where"]) - 2
@@ -150,25 +154,32 @@ class Lifted:
                 found = self.dependence.reduced(found, k + 1)
         return np.ascontiguousarray(found).reshape(count, -1)
 
-    def _square(self, matrix: np.ndarray) -> np.ndarray:
-        own = len(self.dependence.own)
-        return matrix.reshape(-1, own, own)
-
     def _forward(self, function: str, arrays: dict[str, np.ndarray]) -> Results:
         """Accelerations by the algorithm that knows of followers."""
         given: dict[str, Any] = {**self._inputs(arrays), "plan": self.elimination.table, "ratios": self.ratios}
         (a,), batch = self.tables.run_on_all(function, forward_dynamics_dependent, given, self.elimination.sizes)
         return [np.ascontiguousarray(a[:, self.dependence.own])], batch
 
-    def _forward_derivatives(self, function: str, arrays: dict[str, np.ndarray]) -> Results:
-        """M a + h = tau gives ∂a/∂x = M⁻¹ (∂tau/∂x - ∂(M a + h)/∂x)."""
-        given = {name: value for name, value in arrays.items() if name != "ends"}
-        (a,), batch = self.run(function, forward.forward_dynamics, given, {})
-        motion = {**given, "a": a.reshape(*batch, a.shape[-1])}
-        del motion["tau"]
-        (dq, dv, da), _ = self.run(function, inverse_derivative.inverse_derivatives, motion, {})
-        inverse_mass = np.full((len(a), a.shape[1], a.shape[1]), np.nan)
-        if np.isfinite(a).all():
-            inverse_mass = np.linalg.inv(self._square(da))
-        found = [-inverse_mass @ self._square(dq), -inverse_mass @ self._square(dv), inverse_mass]
-        return [a, *(matrix.reshape(len(a), -1) for matrix in found)], batch
+    @cached_property
+    def factoring(self) -> Factoring:
+        """The order in which the mass matrix is factored."""
+        return factoring(self.dependence)
+
+    @cached_property
+    def _unordered(self) -> np.ndarray:
+        """Where the entries of a matrix are in one whose rows and columns are in that order."""
+        place = self.factoring.place
+        return np.ravel(place[:, None] * len(place) + place)
+
+    def _own(self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray]) -> Results:
+        """Matrices by algorithms that know of followers."""
+        depends, solved = self.dependence, "tree" in algorithm.arguments
+        given: dict[str, Any] = {**self._inputs(arrays), "plan": self.elimination.table, "ratios": depends.ratio}
+        given["column"] = np.append(depends.column, len(depends.own))
+        if solved:
+            given |= {"column": self.factoring.column, "tree": self.factoring.tree, "ends": self.factoring.ends}
+        given = {name: given[name] for name in algorithm.arguments if name in given}
+        sizes = {**self.elimination.sizes, "own": len(depends.own)}
+        results, batch = self.tables.run_on_all(function, algorithm, given, sizes)
+        accelerations = [np.ascontiguousarray(results.pop(0)[:, depends.own])] if "tau" in algorithm.arguments else []
+        return [*accelerations, *(matrix[:, self._unordered] if solved else matrix for matrix in results)], batch

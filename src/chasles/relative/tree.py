@@ -308,15 +308,20 @@ def _ways(table: np.ndarray) -> tuple[np.ndarray, ...]:
     before: list[int] = []
     owner: list[int] = []
     last: list[int] = []
-    run: list[int] = []
     for i, (parent, kind, _, first) in enumerate(table[:, :4].tolist()):
         count = VELOCITIES[kind]
         before += [last[parent] if parent >= 0 else -1, *range(first, first + count - 1)]
         owner += [i] * count
         last.append(-2 - first if kind == FREE and parent < 0 else first + count - 1)
+    return tuple(np.array(part, dtype=np.int64) for part in (before, owner, runs(before)))
+
+
+def runs(before: list[int]) -> list[int]:
+    """For each velocity the first of its run (`run_of_velocity`), from those before them on the way to the ground."""
+    found: list[int] = []
     for k, previous in enumerate(before):
-        run.append(run[k - 1] if previous == k - 1 and k else k)
-    return tuple(np.array(part, dtype=np.int64) for part in (before, owner, run))
+        found.append(found[k - 1] if previous == k - 1 and k else k)
+    return found
 
 
 def _require_mass(
