@@ -95,7 +95,8 @@ def _numbered(above: list[int], column: np.ndarray, count: int) -> Factoring:
     below: list[list[int]] = [[] for _ in range(count + 1)]  # last: of the ground
     for k, other in enumerate(above):
         below[other].append(k)
-    place, order, waiting = np.zeros(count, dtype=np.int64), [], below[-1][::-1]
+    place, waiting = np.zeros(count, dtype=np.int64), below[-1][::-1]
+    order: list[int] = []
     while waiting:
         k = waiting.pop()
         place[k] = len(order)
