@@ -63,10 +63,12 @@ def step_one(
 @kernel(entry=True)
 def run_period(
     table, addresses, settings, real, a, b, c, extra, program, state, counts, y, f0, memory, address, p, fresh, forces,
-    given, at, rows, start, end,
+    given, at, rows, told, kept, limit,
 ):  # fmt: skip
-    """A run of fixed steps from y that ends in few of them, with the input `given`, whose forces go to p[at:]; what
-    else is in the parameters is fresh. rows: room for its saved points, each (time, point, input)."""
+    """A run of fixed steps from y that ends in at most `limit` of them, with the input `given`, whose forces go to
+    p[at:]; what else is in the parameters is fresh. told: start, end, step. rows: room for saved points, each (time,
+    point, input), after those of runs before; kept: how many there are, and the steps and evaluations of these runs."""
+    start, end = told[0], told[1]
     n, d, every, parts = (
         settings[SET.point],
         settings[SET.algebra],
@@ -78,12 +80,12 @@ def run_period(
         p[k] = fresh[k]
     for k in range(forces.shape[0]):
         p[at + k] = forces[k]
-    real[REAL.start], real[REAL.end], largest = start, end, max(abs(start), abs(end))
+    real[REAL.start], real[REAL.end], real[REAL.step], largest = start, end, told[2], max(abs(start), abs(end))
     real[REAL.shortest] = 16.0 * (np.nextafter(largest, np.inf) - largest)
     state[STATE.t], since = start, 0
     for k in range(counts.shape[0]):
         counts[k] = 0
-    for i in range(rows.shape[0]):
+    for i in range(limit):
         t, target, h, last = choose_step(settings, real, state, i, end)
         if abs(h) < real[REAL.shortest] or t + h == t:
             counts[TALLY.status] = UNDERFLOW
@@ -105,7 +107,7 @@ def run_period(
         counts[TALLY.accepted] += 1
         since += 1
         if last or (every > 0 and since >= every):
-            k, since = counts[TALLY.records], 0
+            k, since = kept[0] + counts[TALLY.records], 0
             rows[k, 0] = target
             for m in range(n):
                 rows[k, 1 + m] = y[m]
@@ -113,6 +115,9 @@ def run_period(
                 rows[k, 1 + n + m] = given[m]
             counts[TALLY.records] += 1
         if last:
+            kept[0] += counts[TALLY.records]
+            kept[1] += counts[TALLY.accepted]
+            kept[2] += counts[TALLY.evaluations]
             return
     counts[TALLY.status] = RUNNING
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from chasles.display.progress import Progress
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import REAL, TALLY
+from chasles.integrate.explicit_layout import TALLY
 from chasles.integrate.options import UNLIMITED
 from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
 from chasles.integrate.status import DONE
@@ -22,6 +23,7 @@ from chasles.simulation.fixed_steps import run_period
 from chasles.simulation.motion import motion_stepper, solve_motion
 from chasles.simulation.pace import Pace
 from chasles.simulation.pieces import Pieces
+from chasles.simulation.tree.dynamics import TreeDynamics
 
 if TYPE_CHECKING:
     from chasles.simulation.run_task import Recorder, Task
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 # why there is no curve through the points
 JUMPS = "the input of a sampled controller jumps between the points; the saved times are run.t: save more of them"
 AT_ONCE = 64  # steps of a period that are few
+ROOM = 16 * AT_ONCE  # saved points of such periods, kept together
 TRIES = 3  # periods that take more, after which nobody tries to do them quickly
 
 
@@ -101,26 +104,42 @@ class Periods:
         """From now on periods have the input `given` and its forces as they are in these arrays then."""
         of = self.stepper
         assert of is not None
-        self.rows = np.empty((AT_ONCE, 1 + of.space.size + len(given)))
+        self.rows, self.told = np.empty((ROOM, 1 + of.space.size + len(given))), np.zeros(3)
+        self.kept = np.zeros(3, dtype=np.int64)
         state = (of.state, of.counts, of.y, of.f0, of.memory, of.address, of.p, self.fresh, forces, given)
         where = self.task.dynamics.control.start
-        self.loop = Bound(
-            run_period, of.space.table, of.addresses, *of.arrays(), *state, where, self.rows, *self.task.span
-        )
+        room = (where, self.rows, self.told, self.kept, AT_ONCE)
+        self.loop = Bound(run_period, of.space.table, of.addresses, *of.arrays(), *state, *room)
 
-    def fixed(self, first: float, last: float) -> np.ndarray | None:
-        """As `quickly`, of fixed steps without corrections, with the input that is bound: points with it."""
-        stepper, loop = self.stepper, self.loop
-        if not self.tries or not self.free_of_stops(first, last):
-            return None
+    def fixed(self, first: float, last: float) -> bool:
+        """As `quickly`, of fixed steps without corrections, with the input that is bound: whether the period came to
+        its end. Its points stay where the loop writes them until they are `bound_rows`."""
+        stepper, loop, told = self.stepper, self.loop, self.told
+        if not self.tries or (self.stops.size and not self.free_of_stops(first, last)):
+            return False
         assert stepper is not None
         assert loop is not None
         began = time.perf_counter()
-        loop[-2], loop[-1] = first, last
-        stepper.real[REAL.step] = min(self.step, last - first)
+        told[0], told[1], told[2] = first, last, min(self.step, last - first)
         with self.calling:
             loop.call()
-        return self._counted(stepper, self.rows, began)
+        if stepper.counts.item(TALLY.status) != DONE:
+            self.tries -= 1
+            return False
+        self.seconds += time.perf_counter() - began
+        return True
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there is no room for another period."""
+        return self.kept.item(0) > ROOM - AT_ONCE
+
+    def bound_rows(self) -> np.ndarray:
+        """The points of `fixed` periods, with their inputs."""
+        records, accepted, evaluations = self.kept.tolist()
+        self.tally[0], self.tally[2] = self.tally[0] + accepted, self.tally[2] + evaluations
+        self.kept[:] = 0
+        return self.rows[:records]
 
     def quickly(self, first: float, last: float, u: np.ndarray) -> np.ndarray | None:
         """The saved points of a period of fixed steps that goes on from the present point, if it comes to its end in
@@ -140,7 +159,7 @@ class Periods:
         """As `quickly`, of steps that follow the error: whether the period came to its end. Its points stay where the
         loop writes them until they are `taken`. forces: the same array each time, given: the input."""
         stepper = self.stepper
-        if stepper is None or not self.tries or not self.free_of_stops(first, last):
+        if stepper is None or not self.tries or (self.stops.size and not self.free_of_stops(first, last)):
             return False
         began, loops = time.perf_counter(), stepper.loops
         if self.restart is None:
@@ -210,11 +229,11 @@ class SampledRun:
         # if all periods were done before
         piece = Solution(task.dynamics.space, task.method, np.empty(0), np.empty(0), True, "reached the end")
         begin, end, hold = float(edges[0]), float(edges[-1]), self.actuation.holder(self.forces)
+        seen = self._seen()
         quick = self.recorder is None and self.periods is not None and self.periods.quick
         with Attention() as attention, Progress(*task.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:].tolist()):
-                q, v = task.dynamics.coordinates(state)
-                asked = self.controller(first, q.copy(), v.copy())
+                asked = self.controller(first, *seen(state))
                 given = hold(asked)
                 if given is None:
                     given = self.actuation.read(asked, "the controller returned")
@@ -241,6 +260,19 @@ class SampledRun:
             self.periods.count(self.pieces.work)
         return *self.pieces.joined(piece, JUMPS), self.stop
 
+    def _seen(self) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """What gives a controller its own q and v of a state: at once where they stand in it."""
+        dynamics = self.task.dynamics
+        if isinstance(dynamics, TreeDynamics) and dynamics.free is None:
+            nq, end = dynamics.nq, dynamics.nq + dynamics.nv
+            return lambda state: (state[:nq].copy(), state[nq:end].copy())
+
+        def seen(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            q, v = dynamics.coordinates(state)
+            return q.copy(), v.copy()
+
+        return seen
+
     def _quickly(self, first: float, last: float, state: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, bool]:
         """Try to do a period quickly: the state, and whether it is that at the end."""
         periods, pieces = self.periods, self.pieces
@@ -255,11 +287,10 @@ class SampledRun:
                 self.given = given.copy()
                 periods.bind(self.forces, self.given)
             self.given[:] = given
-            rows = periods.fixed(first, last)
-            if rows is None:
-                return pieces.last_point, False
-            pieces.rows.add(rows)
-            return periods.stepper.y, True
+            there = periods.fixed(first, last)
+            if not there or periods.crowded:
+                self._take()
+            return (periods.stepper.y, True) if there else (pieces.last_point, False)
         if not periods.step:
             there = periods.adaptive(first, last, self.forces, given)
             if not there or periods.waiting[-1][0] + AT_ONCE + 2 > len(periods.records):
@@ -273,6 +304,8 @@ class SampledRun:
 
     def _take(self) -> None:
         """Keep the points of periods that were done quickly, and are not kept yet."""
+        if self.pieces is not None and self.periods is not None and self.periods.loop is not None:
+            self.pieces.rows.add(self.periods.bound_rows())
         if self.pieces is not None and self.periods is not None and self.periods.waiting:
             rows, inputs, ends, evaluations = self.periods.taken()
             self.pieces.add_rows(rows, np.repeat(inputs, np.diff(ends, prepend=0), axis=0))
