@@ -6,12 +6,13 @@ interval, and y becomes the force ρ d that it took (the augmented Lagrangian).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from chasles.plan.curvature import bend_of
 from chasles.plan.quantities import CALLER, MotionQuantity
 from chasles.plan.terms import ALWAYS, DurationCost, EffortCost, MotionLimit, Wish, nodes_of
 
@@ -202,6 +203,22 @@ class Account:
             later.append((one.nodes, slopes, one.push(values), one.stiffness * one.active(values)))
         for nodes, slopes, pull, bend in later:
             _add(found, nodes, n, slopes, pull, bend)
+        return found
+
+    def bends(self, course: Course, moved: Callable[[np.ndarray], Course], units: np.ndarray) -> np.ndarray:
+        """pᵀ ∂²r of all quantities, (nodes, n, n); moved: the motion after a change (δ, δv) of all its nodes."""
+        found = np.zeros((self.steps + 1, len(units), len(units)))
+        parts: list[tuple[MotionQuantity, np.ndarray, np.ndarray]] = []
+        for wish in self.wishes:
+            nodes, shares = self._weights(wish, course.duration)
+            values, _ = self._at(wish.quantity, nodes, course)
+            parts.append((wish.quantity, nodes, 2 * shares[:, None] * wish.weight * values))
+        for one, values in zip(self.restraints, self.values(course), strict=True):
+            parts.append((one.limit.quantity, one.nodes, one.push(values)))
+        for quantity, nodes, pull in parts:
+            if not quantity.straight(self.tree):
+                bent = bend_of(lambda change, of=quantity, at=nodes: self._at(of, at, moved(change))[1], pull, units)
+                np.add.at(found, nodes, bent)
         return found
 
 

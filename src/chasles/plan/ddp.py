@@ -1,18 +1,21 @@
-"""Differential dynamic programming with Hessians of Gauss and Newton (iLQR), bounds on inputs and limits.
+"""Differential dynamic programming with bounds on inputs and limits.
 
 Each iteration takes exact derivatives of all steps, goes backward for the best change of the inputs and their feedback,
-and forward for the motion under both. Limits are held by multipliers, which are renewed when the motion has settled.
-What is constant along the motion, as its duration, is behind the state: its best value is found at the start.
+and forward for the motion under both. Second derivatives of the steps (`curvature`) are taken where Hessians are
+positive with them, else those of Gauss and Newton (iLQR). Limits are held by multipliers, which are renewed when the
+motion has settled. What is constant along the motion, as its duration, is behind the state: its best value is found at
+the start.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from chasles.plan.account import Account, Course, Quadratic
+from chasles.plan.curvature import add_curvature
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.riccati import backward
 
@@ -21,6 +24,10 @@ ACCEPTED = 1e-4  # of the decrease that was foreseen
 DAMPING_FIRST, DAMPING_MOST, DAMPING_FACTOR = 1e-8, 1e10, 8.0
 SETTLED = 0.25  # of a violation: more than this left of it, and the limit becomes stiffer
 LONGER = 0.1  # of the duration: its largest change in an iteration
+PARTS = (1.0, 0.5, 0.25, 0.125)  # of what second derivatives add, the largest with which Hessians are positive
+PATIENCE = 8  # iterations without second derivatives, at most, after these did not help
+NEAR_FIRST = 1e-3  # of the merit: what a change of all states by one costs after a step that went too far
+OUTWEIGH = 10.0  # what violations cost at first, in units of the cost of the first motion
 STIFF_FIRST, STIFF_FACTOR, STIFF_MOST = 100.0, 10.0, 1e12
 
 
@@ -36,6 +43,7 @@ class Policy:
     states: np.ndarray  # which of (δ, δv) the gains look at
     moved: np.ndarray  # change of the constants
     foreseen: np.ndarray  # change of the cost, to first and to second order
+    slopes: np.ndarray  # of the cost of all that comes after each node, by its state
 
 
 @dataclass
@@ -59,7 +67,8 @@ class Ddp:
         self.low, self.duration, self.high = duration
         self.timed, self.extra = free, int(free)
         self.history: list[Iteration] = []
-        self.damping = 0.0
+        self.damping, self.waiting, self.patience = 0.0, 2, 0
+        self.near = 0.0
         self.policy: Policy | None = None
 
     def hold(self) -> bool:
@@ -82,7 +91,8 @@ class Ddp:
         """A and B of all steps, the quadratic cost, and which of (δ, δv) the states are."""
         steps, h = self.steps, self.duration / self.steps.count
         A, B = steps.derivatives(points[:-1], inputs, h)
-        cost = self.account.quadratic(self.course(points, inputs, self.duration), self.extra, self.timed)
+        course = self.course(points, inputs, self.duration)
+        cost = self.account.quadratic(course, self.extra, self.timed)
         chosen, basis = steps.states(points, h)
         if basis is not None:
             A = np.take_along_axis(A @ basis[:-1], chosen[1:, :, None], axis=1)
@@ -98,8 +108,41 @@ class Ddp:
             A, B = larger, np.concatenate([B, np.zeros((len(B), 1, B.shape[2]))], axis=1)
         return A, B, cost, chosen
 
+    def newton_policy(
+        self, points: np.ndarray, inputs: np.ndarray, model: tuple[Any, ...], slopes: np.ndarray
+    ) -> Policy | None:
+        """The backward pass with all second derivatives, if they were not in vain lately; None where the Hessian is not
+        positive, so that the one of Gauss and Newton serves better."""
+        self.waiting -= 1
+        if self.steps.closed or self.waiting >= 0:
+            return None
+        A, B, cost, chosen = model
+        more = replace(cost, xx=np.zeros_like(cost.xx), uu=np.zeros_like(cost.uu), ux=np.zeros_like(cost.ux))
+        course = self.course(points, inputs, self.duration)
+        add_curvature(self.steps, self.account, course, points, inputs, (A, B), slopes, more)
+        for part in PARTS:
+            whole = replace(cost, xx=cost.xx + part * more.xx, uu=cost.uu + part * more.uu, ux=cost.ux + part * more.ux)
+            found = self.backward(points, inputs, (A, B, whole, chosen), 0.0)
+            if found is not None:
+                return found
+        return None
+
+    def held_near(self, model: tuple[Any, ...], merit: float) -> tuple[Any, ...]:
+        """The model with what keeps the motion near the present one: a change by one of all states costs so much of the
+        merit (`near`)."""
+        A, B, cost, chosen = model
+        n, xx = 2 * self.steps.nv, cost.xx.copy()
+        xx[:, np.arange(n), np.arange(n)] += self.near * abs(merit) / (len(A) * self.steps.dynamics.units[:n] ** 2)
+        return A, B, replace(cost, xx=xx), chosen
+
     def improve_policy(self, points: np.ndarray, inputs: np.ndarray, model: tuple[Any, ...]) -> Policy:
         """The backward pass, with as much damping as it needs."""
+        while (found := self.backward(points, inputs, model, self.damping)) is None:
+            self.stiffen()
+        return found
+
+    def backward(self, points: np.ndarray, inputs: np.ndarray, model: tuple[Any, ...], damping: float) -> Policy | None:
+        """The backward pass; None if the Hessian of an input is not positive."""
         A, B, cost, chosen = model
         N, n, m = B.shape
         rooms = (
@@ -107,18 +150,15 @@ class Ddp:
             *(np.empty((m, m)), np.empty((m, 1)), np.empty(n), np.empty(m), np.empty(m), np.empty((m, m))),
         )
         k, K, v, W, foreseen = np.empty((N, m)), np.empty((N, m, n)), np.empty(n), np.empty((n, n)), np.empty(2)
-        linear = tuple(map(np.ascontiguousarray, (A, B)))
-        while True:
-            low, high = self.bounds[0] - inputs, self.bounds[1] - inputs
-            failed = backward(linear, cost.arrays(), (low, high), self.damping, v, W, (k, K), foreseen, rooms)
-            if failed < 0:
-                break
-            self.stiffen()
+        slopes = np.empty((N + 1, n))
+        linear, bounds = tuple(map(np.ascontiguousarray, (A, B))), (self.bounds[0] - inputs, self.bounds[1] - inputs)
+        if backward(linear, cost.arrays(), bounds, damping, v, W, (k, K), foreseen, slopes, rooms) >= 0:
+            return None
         moved = np.zeros(self.extra)
         if self.timed:
             moved[0] = self._best_duration(v[-1], W[-1, -1])
             foreseen += (v[-1] * moved[0], 0.5 * W[-1, -1] * moved[0] ** 2)
-        return Policy(points, inputs, k, K, self.bounds, chosen, moved, foreseen)
+        return Policy(points, inputs, k, K, self.bounds, chosen, moved, foreseen, slopes)
 
     def _best_duration(self, slope: float, bend: float) -> float:
         bend = abs(bend) * (1 + self.damping) or abs(slope) / self.duration
@@ -134,9 +174,11 @@ class Ddp:
                 "along some input; add effort(weight) with a small weight, or bounds"
             )
 
-    def advance(self, points: np.ndarray, policy: Policy, merit: float) -> tuple[np.ndarray, np.ndarray, float, float]:
+    def advance(
+        self, points: np.ndarray, policy: Policy, merit: float, shares: np.ndarray = SHARES
+    ) -> tuple[np.ndarray, np.ndarray, float, float]:
         """The forward pass: the motion with the largest share of the change that makes the merit smaller."""
-        for share in SHARES:
+        for share in shares:
             moved = share * policy.moved
             duration = self.duration + (float(moved[0]) if self.timed else 0.0)
             new, inputs = self.steps.roll_with(policy, float(share), moved, duration / self.steps.count)
@@ -164,26 +206,43 @@ class Ddp:
                 merit = self.account.merit(self.course(points, inputs, self.duration))
                 first = abs(merit)
                 model = self.model(points, inputs)
+            if self.near > 0.0 and not self.steps.closed:
+                model = self.held_near(model, merit)
+            policy = self.improve_policy(points, inputs, model)
+            newton = self.newton_policy(points, inputs, model, policy.slopes)
             while True:
-                self.policy = policy = self.improve_policy(points, inputs, model)
+                self.policy = policy = newton or self.improve_policy(points, inputs, model)
                 gain = -(policy.foreseen[0] + policy.foreseen[1])
                 if gain <= (tolerance if number else min(tolerance, 1e-9)) * abs(merit) or gain <= 1e-15 * first:
                     return points, inputs, True
-                points, inputs, new, share = self.advance(points, policy, merit)
+                points, inputs, new, share = self.advance(points, policy, merit, SHARES[:4] if newton else SHARES)
                 if share > 0.0:
                     break
-                if gain <= 1e-9 * abs(merit) or self.damping * DAMPING_FACTOR > DAMPING_MOST:
-                    return points, inputs, True  # what is left is rounding
-                self.stiffen()
-            self.damping = (
-                self.damping / DAMPING_FACTOR
-                if share > 0.2 and self.damping > DAMPING_FIRST
-                else (0.0 if share > 0.2 else max(DAMPING_FIRST, self.damping * DAMPING_FACTOR))
-            )
+                if newton is None:
+                    if gain <= 1e-9 * abs(merit) or self.damping * DAMPING_FACTOR > DAMPING_MOST:
+                        return points, inputs, True  # what is left is rounding
+                    self.stiffen()
+                newton = None
+            self._learn(newton is not None, share)
             merit = new
             course = self.course(points, inputs, self.duration)
             self.history.append(Iteration(self.account.cost(course), self.violation(course), share, self.damping))
         return points, inputs, False
+
+    def _learn(self, newton: bool, share: float) -> None:
+        """From the share that an iteration took, how the next one is damped, and whether it has second derivatives."""
+        if share < 0.4:
+            self.near = max(NEAR_FIRST, 8.0 * self.near) if share < 0.2 else 2.0 * self.near
+        elif share == 1.0:
+            self.near = 0.25 * self.near if self.near > 0.01 * NEAR_FIRST else 0.0
+        if newton:
+            self.patience = self.waiting = 0
+            return
+        if self.waiting < 0:  # they were tried, and did not help
+            self.patience = min(2 * self.patience + 1, PATIENCE)
+            self.waiting = self.patience
+        calm = self.damping / DAMPING_FACTOR if self.damping > DAMPING_FIRST else 0.0
+        self.damping = calm if share > 0.2 else max(DAMPING_FIRST, self.damping * DAMPING_FACTOR)
 
     def violation(self, course: Course) -> float:
         """The largest violation of a limit."""
@@ -214,6 +273,9 @@ class Ddp:
             moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes)
             least = moved[moved > 1e-9 * moved.max(initial=0.0)]
             one.stiffness = STIFF_FIRST * price / float(np.median(least)) if least.size else price
+            off = float((one.off(self.account._at(one.limit.quantity, one.nodes, course)[0]) ** 2).sum())
+            if off > 0.0:  # else what was given to begin with is lost before limits count
+                one.stiffness = max(one.stiffness, OUTWEIGH * self.account.cost(course) / off)
 
 
 def _reduced(cost: Quadratic, basis: np.ndarray, extra: int) -> Quadratic:

@@ -79,6 +79,14 @@ class HeldSteps(InputRange):
         (q, v), (q0, v0) = self.split(points), self.split(old)
         return np.concatenate([self.mechanism.difference(q, q0), v - v0], axis=-1)
 
+    def moved(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Points after a change (δ, δv) of all of them."""
+        (q, v), free, found = self.split(points), self.dynamics.free, points.copy()
+        q = self.mechanism.retract(q, np.broadcast_to(change[: self.nv], v.shape))
+        v = v + change[self.nv :]
+        found[:, : self.nq], found[:, self.nq : self.nq + self.nv] = q, free.from_body(q, v) if free else v
+        return found
+
     # ------------------------------------------------------------ motions
 
     def roll(self, inputs: np.ndarray, h: float) -> np.ndarray:

@@ -33,6 +33,10 @@ class MotionQuantity(ABC):
     def prepare(self, mechanism: Any) -> None:  # noqa: B027  # most have nothing to refuse
         """Refuse what the mechanism has not."""
 
+    def straight(self, mechanism: Any) -> bool:
+        """Whether the derivatives are the same everywhere."""
+        return False
+
     @abstractmethod
     def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
         """The numbers at nodes, and their derivatives by (δ, δv)."""
@@ -93,6 +97,9 @@ class Posture(MotionQuantity):
     def prepare(self, mechanism: Any) -> None:
         self._targets(mechanism)
 
+    def straight(self, mechanism: Any) -> bool:
+        return bool(mechanism.nq == mechanism.nv)
+
     def _targets(self, mechanism: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Full q and v, and which of (δ, δv) count."""
         counted = np.zeros(2 * mechanism.nv, dtype=bool)
@@ -142,6 +149,9 @@ class JointNumber(MotionQuantity):
         rates, places = mechanism.tree.velocities[self.joint], mechanism.tree.coordinates[self.joint]
         if not self.rate and rates.stop - rates.start != places.stop - places.start:
             raise ValueError(f"{CALLER}: joint {self.joint!r} turns freely and has no coordinates that add up")
+
+    def straight(self, mechanism: Any) -> bool:
+        return True
 
     def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
         own, nv = mechanism.tree.velocities[self.joint], mechanism.nv

@@ -143,11 +143,11 @@ def expand(s, linear, costs, v, W, rooms):
 
 
 @kernel(entry=True)
-def backward(linear, costs, bounds, damping, v, W, found, change, rooms):
+def backward(linear, costs, bounds, damping, v, W, found, change, slopes, rooms):
     """The sweep. linear: A (N, n, n), B (N, n, m). costs: x (N + 1, n), u (N, m), xx, uu, ux (N, m, n). bounds: of the
     change of each input, (N, m) each. found: k (N, m), K (N, m, n). v, W become the value at the start, `change` what
-    the cost changes by to first and to second order. Returns the number of the step at which the Hessian of the inputs
-    is not positive, or -1."""
+    the cost changes by to first and to second order, `slopes` v of all nodes (N + 1, n). Returns the number of the step
+    at which the Hessian of the inputs is not positive, or -1."""
     A, B = linear
     cx, cxx = costs[0], costs[2]
     low, high = bounds
@@ -156,7 +156,7 @@ def backward(linear, costs, bounds, damping, v, W, found, change, rooms):
     N, n, m = A.shape[0], A.shape[1], B.shape[2]
     change[0], change[1] = 0.0, 0.0
     for i in range(n):
-        v[i] = cx[N, i]
+        v[i] = slopes[N, i] = cx[N, i]
         for j in range(n):
             W[i, j] = cxx[N, i, j]
     for back in range(N):
@@ -192,7 +192,7 @@ def backward(linear, costs, bounds, damping, v, W, found, change, rooms):
         add_product(WB, K[s], Hxx)
         add_transposed(K[s], Hux, Hxx)
         for i in range(n):
-            v[i] = gx[i]
+            v[i] = slopes[s, i] = gx[i]
             for j in range(n):
                 W[i, j] = 0.5 * (Hxx[i, j] + Hxx[j, i])
     return -1
