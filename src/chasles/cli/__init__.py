@@ -30,7 +30,7 @@ COMMANDS = (
         "linearize",
         "list",
     ),
-    *("plot", "report", "reproduce", "run", "sweep", "validate", "view", "warm"),
+    *("plan", "plot", "report", "reproduce", "run", "sweep", "validate", "view", "warm"),
 )
 MODULES = {"list": "listing"}  # of commands that are not in a module of their name
 

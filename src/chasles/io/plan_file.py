@@ -1,0 +1,153 @@
+"""Task files of plans: costs, goals and limits of a motion, for `chasles plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chasles.io.model_file import Study
+from chasles.io.source import ModelFileError, Source
+from chasles.io.spec import Entry
+from chasles.io.units import Units
+from chasles.io.values import Reader
+from chasles.model.suggestion import meant
+from chasles.plan import quantities, terms
+
+TASK = {
+    "span": Entry("numbers", "start and end [s]"),
+    "steps": Entry("whole", "in which inputs are held"),
+    "method": Entry("name", "an explicit integrator, by default rk4"),
+    "duration": Entry("numbers", "the shortest and the longest one, if the end is free [s]"),
+    "low": Entry("limits", "least inputs, one for all or one for each"),
+    "high": Entry("limits", "largest inputs"),
+    "guess": Entry("numbers", "a constant input to begin with"),
+    "tolerance": Entry("number", "of limits, relative"),
+    "iterations": Entry("whole", "at most"),
+}
+COSTS = {
+    "effort": Entry("each", "weight of the integral of squared inputs, one for all or one for each"),
+    "duration": Entry("number", "weight of the time that the motion takes"),
+}
+TARGET = {
+    "frame": Entry("name", "a frame or body"),
+    "position": Entry("vector", "where it should be [m]"),
+    "pose": Entry("pose", "its pose, as in a model file"),
+    "q": Entry("by joint", "coordinates by joint"),
+    "v": Entry("by joint", "velocities by joint"),
+    "joint": Entry("name", "a joint whose coordinate counts"),
+    "speed": Entry("name", "a joint whose velocity counts"),
+    "when": Entry("when", '"always", "end", or shares of the duration from 0 to 1'),
+}
+LISTS = {
+    "track": TARGET | {"weight": Entry("each", "of the square, one for all numbers or one for each")},
+    "reach": TARGET,
+    "keep": TARGET | {"low": Entry("limits", "least value"), "high": Entry("limits", "largest value")},
+}
+
+
+class PlanReader:
+    """Reads a task for the system of a study, whose parameters it may use."""
+
+    def __init__(self, file: Path, study: Study):
+        self.source, self.study, self.reader = Source(file), study, Reader(study.parameters, {})
+        self.joints = {joint.name: joint for joint in study.system.joints}
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `chasles.plan.optimize`."""
+        data = self.source.data
+        tables = {key: data.get(key, {} if key == "costs" else []) for key in ("costs", *LISTS)}
+        own = {key: value for key, value in data.items() if key not in tables}
+        found = self._fields("", own, TASK, ("costs", *LISTS))
+        for key in ("span", "steps"):
+            if key not in found:
+                raise self.source.error("", f"has no {key}: {TASK[key].what}")
+        if not isinstance(tables["costs"], Mapping):
+            raise self.source.error("costs", "is no table; write [costs]")
+        weights = self._fields("costs", tables["costs"], COSTS)
+        costs: list[Any] = [getattr(terms, key)(weight) for key, weight in weights.items()]
+        limits: list[Any] = []
+        for key in LISTS:
+            if not isinstance(tables[key], list):
+                raise self.source.error(key, f"is no list; write [[{key}]] before each of them")
+            for k, entry in enumerate(tables[key]):
+                (costs if key == "track" else limits).append(self._term(key, f"{key}[{k}]", entry))
+        if not costs:
+            raise self.source.error("", "has no costs; write [costs] with effort = 1, or [[track]]")
+        start = self.study.initial
+        if other := [key for key in start if key not in ("q", "v")]:
+            raise self.source.error("", f"the model starts with {other[0]!r}; a plan starts from q and v of joints")
+        return found | {"costs": costs, "limits": limits, "q": start.get("q"), "v": start.get("v")}
+
+    def _fields(self, path: str, given: Any, fields: Mapping[str, Entry], more: tuple[str, ...] = ()) -> dict[str, Any]:
+        if not isinstance(given, Mapping):
+            raise self.source.error(path, "is no table")
+        found = {}
+        for key, value in given.items():
+            place = f"{path}.{key}" if path else key
+            if key not in fields:
+                known = (*fields, *more)
+                raise self.source.error(place, f"is unknown; {meant(key, known)}expected {', '.join(known)}")
+            found[key] = self._value(place, fields[key], value, given)
+        return found
+
+    def _value(self, path: str, field: Entry, value: Any, entry: Mapping[str, Any]) -> Any:
+        try:
+            if field.type == "when":
+                return value if isinstance(value, str) else self.reader.each(value)
+            if field.type == "by joint":
+                rates = path.endswith("v")
+                return {name: self.reader.each(one, self._units(name, rates)) for name, one in value.items()}
+            if field.type == "limits" and path.startswith("keep"):
+                name = entry.get("joint", entry.get("speed", ""))
+                return self.reader.read(field.type, value, self._units(name, "speed" in entry))
+            return self.reader.read(field.type, value, field.units)
+        except ModelFileError:
+            raise
+        except (ValueError, AttributeError) as error:
+            raise self.source.error(path, str(error)) from None
+
+    def _units(self, name: str, rates: bool) -> Units:
+        joint = self.joints.get(name)
+        if joint is None:
+            return None
+        own = joint.velocity_units if rates else joint.coordinate_units
+        return [(f"{unit}/s" if rates else unit,) if unit else () for unit in own]
+
+    def _term(self, key: str, path: str, entry: Any) -> Any:
+        """A cost or a limit."""
+        given = self._fields(path, entry, LISTS[key])
+        try:
+            what = self._quantity(given)
+            if key == "track":
+                return terms.tracking(what, given.get("weight", 1.0), given.get("when", "always"))
+            if key == "reach":
+                return terms.reach(what, given.get("when", "end"))
+            limits = {side: given[side] for side in ("low", "high") if side in given}
+            return terms.keep(what, **limits, when=given.get("when", "always"))
+        except (ValueError, TypeError) as error:
+            raise self.source.error(path, str(error)) from None
+
+    @staticmethod
+    def _quantity(given: Mapping[str, Any]) -> Any:
+        kinds = [key for key in ("frame", "joint", "speed") if key in given]
+        kinds += ["q or v"] if "q" in given or "v" in given else []
+        if len(kinds) != 1:
+            said = f"has {' and '.join(kinds)}" if kinds else "says not what it is about"
+            raise ValueError(f"{said}; expected one of frame, joint, speed, or q and v")
+        if "frame" in given:
+            targets = [given[key] for key in ("position", "pose") if key in given]
+            if len(targets) != 1:
+                raise ValueError("a frame needs a position or a pose, one of both")
+            return quantities.frame(given["frame"], targets[0])
+        if "joint" in given:
+            return quantities.joint(given["joint"])
+        return (
+            quantities.speed(given["speed"]) if "speed" in given else quantities.state(given.get("q"), given.get("v"))
+        )
+
+
+def plan_task(file: str | Path, study: Study) -> dict[str, Any]:
+    """The arguments of `chasles.plan.optimize`, besides the system, of a task file (.toml) for the system of a study,
+    from the start that the model file has."""
+    return PlanReader(Path(file), study).arguments()

@@ -1,0 +1,98 @@
+"""`chasles plan`: a task file makes a plan, whose run other commands take."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.io.plan_file import plan_task
+from tests.commands import chasles
+
+MODEL = """
+name = "block"
+gravity = [0, 0, 0]
+[parameters]
+way = "100 cm"
+[[bodies]]
+name = "block"
+mass = 1.0
+[[joints]]
+name = "slide"
+kind = "prismatic"
+parent = "ground"
+child = "block"
+axis = [1, 0, 0]
+"""
+TASK = """
+span = [0, "1000 ms"]
+steps = 40
+tolerance = 1e-11
+[costs]
+effort = 1
+[[reach]]
+q.slide = "way"
+v.slide = 0
+"""
+
+
+def files(folder, task=TASK, model=MODEL):
+    for name, text in (("model.toml", model), ("task.toml", task)):
+        (folder / name).write_text(text)
+    return folder / "model.toml", folder / "task.toml"
+
+
+def test_a_plan_is_a_run_for_other_commands(tmp_path):
+    """The block of tests/plan: ∫ u² dt is 12 N²/(N² - 1)."""
+    result, picture = tmp_path / "plan.h5", tmp_path / "plan.png"
+    said = chasles("plan", *map(str, (*files(tmp_path), "-o", result, "--picture", picture)))
+    assert said.returncode == 0, said.stderr
+    assert f"cost {12 * 1600 / 1599:.8g}" in said.stdout
+    assert picture.stat().st_size > 1000
+    run = ch.open(result)
+    assert abs(run.q[-1, 0] - 1.0) < 1e-9
+    assert np.allclose(run.given[1:, 0], -run.given[:0:-1, 0], atol=1e-7)  # of each step, and odd about the middle
+    said = chasles("plan", str(tmp_path / "model.toml"), str(tmp_path / "task.toml"), "-o", "plan.txt")
+    assert said.returncode == 2
+    assert "expected a name that ends in .h5" in said.stderr
+
+
+WRONG = {
+    "key": (TASK.replace("steps", "stepz"), "task.toml:3: stepz: is unknown; did you mean 'steps'"),
+    "span": (TASK.replace('span = [0, "1000 ms"]', ""), "has no span: start and end"),
+    "unit": (TASK.replace("1000 ms", "1000 mm"), "task.toml:2: span: "),
+    "cost": (TASK.replace("effort = 1", ""), r"has no costs; write \[costs\] with effort = 1"),
+    "what": (TASK + "[[keep]]\nlow = 0\n", r"keep\[0\]: says not what it is about; expected one of frame, joint"),
+    "both": (TASK + '[[keep]]\njoint = "slide"\nspeed = "slide"\n', r"keep\[0\]: has joint and speed; expected one"),
+    "frame": (TASK + '[[reach]]\nframe = "block"\n', r"reach\[1\]: a frame needs a position or a pose"),
+    "list": (TASK + '[keep]\njoint = "slide"\n', r"keep: is no list; write \[\[keep\]\]"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_with_a_task(case, tmp_path):
+    task, message = WRONG[case]
+    model, file = files(tmp_path, task)
+    with pytest.raises(ValueError, match=message):
+        plan_task(file, ch.load(model))
+
+
+def test_all_that_a_task_can_say(tmp_path):
+    more = """
+    [[track]]
+    frame = "block"
+    position = ["way", 0, 0]
+    weight = [1, 2, 3]
+    [[keep]]
+    joint = "slide"
+    low = "-5 cm"
+    when = [0.25, 0.5]
+    [[keep]]
+    speed = "slide"
+    high = "3000 mm/s"
+    """
+    model, file = files(tmp_path, "low = -20\nhigh = [20]\nduration = [0.5, 2]\nguess = [0.1]\n" + TASK + more)
+    found = plan_task(file, ch.load(model))
+    assert (found["low"], found["high"], found["duration"]) == (-20.0, (20.0,), (0.5, 2.0))
+    assert [type(cost).__name__ for cost in found["costs"]] == ["EffortCost", "Wish"]
+    reach, place, speed = found["limits"]
+    assert reach.quantity.q == {"slide": 1.0}
+    assert (float(place.low), place.when.tolist(), float(speed.high)) == (-0.05, [0.25, 0.5], 3.0)
