@@ -37,6 +37,7 @@ def pytest_collection() -> Iterator[object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by what it needs. A test that is in no list is quick: new ones are."""
     leave_products_to_the_study(items)
+    leave_later_cases_to_the_study(items)
     files = {path: path.relative_to(TESTS) for path in {item.path for item in items}}
     for item in items:
         file = files[item.path]
@@ -69,6 +70,16 @@ def leave_products_to_the_study(items: list[pytest.Item]) -> None:
             missing -= shown.pop(best)
         for item in shown:
             item.add_marker("study")
+
+
+def leave_later_cases_to_the_study(items: list[pytest.Item]) -> None:
+    """Of a test with the mark `first(count)` the ordinary run takes so many cases. All others are a study."""
+    taken: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        if (first := item.get_closest_marker("first")) and not item.get_closest_marker("study"):
+            taken[item.path, item.originalname] += 1
+            if taken[item.path, item.originalname] > first.args[0]:
+                item.add_marker("study")
 
 
 def parts_of(item: pytest.Item, strength: int) -> set[tuple[tuple[str, int], ...]]:

@@ -160,6 +160,7 @@ def random_body(rng, on_se3):
     return R, rng.uniform(-1, 1, 3), rng.uniform(-2, 2, 6), rng.uniform(-3, 3, 6), on_se3
 
 
+@pytest.mark.first(6)
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("joined", ["ground", "SE3", "SO3xR3"])
 @pytest.mark.parametrize("on_se3", [True, False])

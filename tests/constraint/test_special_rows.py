@@ -198,6 +198,7 @@ def test_custom_rows_of_frames_off_the_center(joined, on_se3):
     compare(computed(tile, numbers, moving(bodies)), gap, bodies, 1)
 
 
+@pytest.mark.sample(1)
 @SIDES
 @pytest.mark.parametrize("axis", [None, (0.3, -0.5, 0.8)])
 def test_rolling(axis, joined, on_se3):

@@ -17,6 +17,18 @@ def waits(x):
     return {"x": x, "square": x * x}
 
 
+@pytest.mark.filterwarnings("ignore")  # of dask
+def test_a_scheduler_by_its_address():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp://"
+    ) as cluster:
+        found = ensemble(waits, set={"x": [1.0, 2.0]}, executor=cluster.scheduler_address)
+    assert len(found.failed) == 0
+    assert found["square"].tolist() == [1.0, 4.0]
+
+
+@pytest.mark.study  # two more processes that load everything
 @pytest.mark.filterwarnings("ignore")  # of dask, about the worker that is gone
 def test_a_worker_that_is_killed_loses_nothing():
     distributed = pytest.importorskip("distributed")

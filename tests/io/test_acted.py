@@ -44,6 +44,7 @@ def linkage(closed):
     return ch.System(bars, joints, forces=forces, constraints=drives, name="linkage")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("ignore:reactions are not unique")
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 @pytest.mark.parametrize("closed", [False, True])

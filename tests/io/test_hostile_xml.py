@@ -63,7 +63,7 @@ def test_bytes_that_are_no_text(tmp_path):
         ch.load(tmp_path / "a.urdf")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_or_read(content):
     with suppress(ch.errors.ModelFileError):
@@ -97,7 +97,7 @@ NESTED = st.recursive(st.tuples(st.sampled_from(TAGS), ATTRIBUTES, st.just([])),
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(NESTED, max_size=4), st.lists(NESTED, max_size=3), st.lists(NESTED, max_size=3))
 def test_any_elements_are_refused_or_read(tmp_path, in_robot, in_link, in_joint):
     """Around a model that is right; nothing but a `ModelFileError` may come."""

@@ -335,7 +335,7 @@ PARTS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(JOINT, JOINT, PARTS)
 def test_any_joints_are_refused_or_read(tmp_path, first, second, parts):
     """Nothing but a `ModelFileError` may come, and what is read has finite numbers."""

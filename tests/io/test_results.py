@@ -99,7 +99,7 @@ class Died(BaseException):
 
 DEATHS = (*range(9), 17, 27, 40, 64, 101)  # writes before the process "dies"
 STOPPED = [
-    *(pytest.param(case, DEATHS[k % 3 :: 3], id=case) for k, case in enumerate(CASES)),  # each write in three cases
+    *(pytest.param(case, DEATHS[k % 5 :: 5], id=case) for k, case in enumerate(CASES)),  # each write in two cases
     *(pytest.param(case, DEATHS, id=f"{case}, all", marks=pytest.mark.study) for case in CASES),
 ]
 

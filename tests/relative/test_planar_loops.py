@@ -66,6 +66,7 @@ def test_random_planes(loop):
                 assert np.abs(found - wanted[key]).max() < 1e-11 * np.abs(wanted[key]).max()
 
 
+@pytest.mark.first(2)
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("loop", planar.LOOPS)

@@ -10,7 +10,7 @@ from chasles import lie, screw
 from tests.oracle.definitions import ORACLE, precise
 
 EPS = 2.0**-52
-check = settings(derandomize=True, deadline=None, max_examples=100, database=None)
+check = settings(derandomize=True, deadline=None, max_examples=50, database=None)
 ANGLES = [1e-12, 1e-8, 1e-4, 1e-2, 0.5, 1.0, 2.0, 3.0, np.pi - 1e-4, np.pi - 1e-8, np.pi - 1e-12, np.pi]
 
 

@@ -9,7 +9,7 @@ from chasles import lie, screw
 from chasles.screw import inertia
 
 EPS = 2.0**-52
-check = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+check = settings(derandomize=True, deadline=None, max_examples=30, database=None)
 
 
 def particles(rng, count=6, batch=()):

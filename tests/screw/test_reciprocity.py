@@ -10,7 +10,7 @@ from tests.oracle.definitions import precise
 from tests.screw.motion import PATHS, TIME, column, doubles, rate
 
 EPS = 2.0**-52
-check = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+check = settings(derandomize=True, deadline=None, max_examples=30, database=None)
 
 
 def random_screws(rng, count):

@@ -13,7 +13,7 @@ from tests.screw.motion import PATHS, REPRESENTATIONS, acceleration_of, pose_of,
 EPS = 2.0**-52
 PAIRS = list(itertools.product(REPRESENTATIONS, repeat=2))
 every_pair = pytest.mark.parametrize(("source", "target"), PAIRS)
-check = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+check = settings(derandomize=True, deadline=None, max_examples=30, database=None)
 POSES = np.array([pose_of(path) for path in PATHS])
 TWISTS = {name: np.array([twist_of(path, name) for path in PATHS]) for name in REPRESENTATIONS}
 RATES = {name: np.array([acceleration_of(path, name) for path in PATHS]) for name in REPRESENTATIONS}

@@ -45,7 +45,9 @@ def same(one, other, size=1e-8):
     assert one.energies.work[-1] == pytest.approx(other.energies.work[-1], abs=size)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.study] * (case in ("turned", "loop"))) for case in CASES]
+)
 def test_the_same_motion(case):
     system, start, end = CASES[case]()
     one, other = (
@@ -64,9 +66,10 @@ def test_the_same_motion(case):
 
 @pytest.mark.parametrize(
     "options",
-    [{"space": "SE3"}, {"trivialization": "right"}, {"stabilization": "baumgarte"}, {"method": "radau5", "step": 2e-3}],
-    ids=["SE3", "right", "baumgarte", "radau5"],
+    [{"method": "radau5", "step": 2e-3}, {"space": "SE3"}, {"trivialization": "right"}, {"stabilization": "baumgarte"}],
+    ids=["radau5", "SE3", "right", "baumgarte"],
 )
+@pytest.mark.first(2)
 def test_other_ways_of_absolute_coordinates(options):
     system, start, _ = CASES["tree"]()
     one = ch.simulate(system, (0.0, 2.0), **start, **OPTIONS)

@@ -65,7 +65,7 @@ def toggle(load: float) -> ch.System:
     )
 
 
-@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("coordinates", ["absolute", pytest.param("relative", marks=pytest.mark.study)])
 def test_toggle(coordinates):
     """P = 2 k (2 l sin θ - x0 tan θ), largest where cos³ θ = x0/(2 l)."""
     build = lambda x: toggle(x).compile(coordinates)  # noqa: E731

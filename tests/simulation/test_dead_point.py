@@ -32,6 +32,7 @@ def dead_angle(lever: float) -> float:
     return 360.0 - np.degrees(np.arccos((CRANK**2 + BASE**2 - (LINK - lever) ** 2) / (2 * CRANK * BASE)))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("options", [{}, {"method": "rk4", "step": 1e-3}])
 def test_a_drive_that_cannot_go_on_says_where_and_nothing_runs_away(options):
     lever = 0.98 * GRASHOF

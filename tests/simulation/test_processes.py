@@ -82,6 +82,7 @@ def test_tables_declare_all_their_addresses(kind, runs):
         assert struct.pack("<d", address) not in data
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", [pickled, copy.deepcopy, copy.copy])
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_copies_compute_the_same_bits(kind, way, runs):

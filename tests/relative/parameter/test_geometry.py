@@ -26,6 +26,7 @@ def differenced(mechanism, column, *functions, places=None):
     return totals
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["kinds", "floating"])
 def test_each_parameter_by_itself(name):
     """One parameter of each place, in turn rotation and translation along the three axes."""
