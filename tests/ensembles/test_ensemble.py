@@ -56,6 +56,10 @@ def slow(x):
     return {"cube": x**3}
 
 
+def constant(x):
+    return 1.0
+
+
 def large(x):
     return {"series": np.full(1 << 16, x)}  # half a megabyte
 
@@ -340,6 +344,8 @@ def test_tables_and_pictures(tmp_path):
         every=0.1,
     )
     assert found.to_pandas().shape[0] == 6
+    assert found.units["final(joints.elbow)"] == found.to_xarray()["series(joints.elbow)"].attrs["units"] == "rad"
+    assert found.labels["reactions.elbow"][4] == "force x [N]"
     assert found.to_xarray()["series(joints.elbow)"].shape == (6, 6)
     found.export(tmp_path / "t.csv")
     lines = (tmp_path / "t.csv").read_text().splitlines()
@@ -352,6 +358,10 @@ def test_tables_and_pictures(tmp_path):
         ishigami, sample={"x": "uniform(0, 1)", "y": "uniform(0, 1)"}, set={"z": 1}, n=8, design="saltelli"
     )
     indices.plot(file=tmp_path / "i.png")
+    assert "x ~ uniform(0.0, 1.0)" in indices.plot().get_suptitle()
+    same_everywhere = ensemble(constant, sample={"x": "uniform(0, 1)"}, n=8, design="saltelli")
+    assert "no parameter has an influence" in same_everywhere.plot().axes[0].texts[0].get_text().replace("\n", " ")
+    assert "no parameter has an influence" in same_everywhere.report()
     assert all((tmp_path / name).stat().st_size > 10_000 for name in ("p.png", "g.png", "i.png"))
     with pytest.raises(ValueError, match="did you mean"):
         found.plot("final(joints.elbo)")

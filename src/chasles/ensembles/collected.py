@@ -14,13 +14,15 @@ BYTES_AT_ONCE = 1 << 24  # of their numbers, that are placed together
 
 
 class Summary(NamedTuple):
-    """All of the members but their numbers: shapes of these and what each is, by quantity; how each member went."""
+    """All of the members but their numbers: shapes of these, what each is and their units, by quantity; how each
+    member went."""
 
     shapes: dict[str, tuple[int, ...]]
     labels: dict[str, tuple[str, ...]]
     status: np.ndarray
     messages: list[str]
     steps: np.ndarray
+    units: dict[str, str]
 
 
 def summary(outcomes: Iterable[tuple[int, MemberOutcome]], members: int) -> Summary:
@@ -28,6 +30,7 @@ def summary(outcomes: Iterable[tuple[int, MemberOutcome]], members: int) -> Summ
     shapes: dict[str, tuple[int, ...]] = {}
     places: dict[str, tuple[int, int]] = {}  # where a name comes first
     labels: dict[str, tuple[int, tuple[str, ...]]] = {}
+    units: dict[str, str] = {}
     status, messages, steps = [""] * members, [""] * members, np.zeros(members, dtype=np.int64)
     for index, outcome in outcomes:
         status[index], messages[index], steps[index] = outcome.status, outcome.message, outcome.steps
@@ -41,9 +44,10 @@ def summary(outcomes: Iterable[tuple[int, MemberOutcome]], members: int) -> Summ
         for name, found in outcome.labels.items():
             if found and index >= labels.get(name, (-1, ()))[0]:
                 labels[name] = index, found
+        units |= {name: unit for name, unit in outcome.units.items() if unit}
     ordered = {name: shapes[name] for name in sorted(shapes, key=places.__getitem__)}
     kept = {name: labels[name][1] for name in ordered if name in labels}
-    return Summary(ordered, kept, np.array(status, dtype=str), messages, steps)
+    return Summary(ordered, kept, np.array(status, dtype=str), messages, steps, units)
 
 
 def place(outcomes: Iterable[tuple[int, MemberOutcome]], targets: Mapping[str, Any]) -> None:

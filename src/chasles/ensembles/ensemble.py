@@ -87,7 +87,8 @@ def ensemble(
     try:
         if place is None:
             known, numbers = in_arrays(dict(_carried_out(work, members, executor, progress)))
-            return Ensemble(values, numbers, known.status, known.messages, known.steps, known.labels, title, work)
+            told = known.status, known.messages, known.steps, known.labels, title, work, known.units
+            return Ensemble(values, numbers, *told)
         journal = Journal(_journal_of(place), title)
         done = _begin(journal, place, resume)
         left = Members(values, [k for k in range(plan.members) if k not in done])

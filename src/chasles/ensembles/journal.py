@@ -1,7 +1,7 @@
 """Finished members on the way, safe at every moment: records that are appended, each with its checksum.
 
 A record is a mark, the lengths of its two parts, a checksum of both, a JSON text (index, status, message, steps,
-labels, shapes) and the numbers as float64. What was cut off by a kill at the end is left out, and computed again.
+labels, units, shapes) and the numbers as float64. What was cut off by a kill is left out, and computed again.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def _packed(index: int, outcome: MemberOutcome) -> bytes:
             "steps": outcome.steps,
             "shapes": shapes,
             "labels": {name: list(labels) for name, labels in outcome.labels.items()},
+            "units": dict(outcome.units),
         }
     ).encode()
     data = b"".join(np.ascontiguousarray(value, dtype="<f8").tobytes() for value in outcome.numbers.values())
@@ -118,4 +119,5 @@ def _read(stream: Any) -> tuple[int, MemberOutcome] | None:
         numbers[name] = np.frombuffer(data, "<f8", count, at).reshape(shape)
         at += 8 * count
     labels = {name: tuple(values) for name, values in note["labels"].items()}
-    return note["index"], MemberOutcome(note["status"], note["message"], numbers, labels, note["steps"])
+    told = note["status"], note["message"], numbers, labels, note["steps"], note.get("units", {})
+    return note["index"], MemberOutcome(*told)

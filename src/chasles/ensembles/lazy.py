@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     import xarray
 
 
-def variable(values: Mapping[str, Any], name: str, series: bool) -> xarray.Variable:
+def variable(values: Mapping[str, Any], name: str, series: bool, unit: str) -> xarray.Variable:
     """Numbers by name, along members and, of a series, times. Those in a file are read when they are asked for."""
     from xarray import Variable
 
     found = _stored(values, name) if isinstance(values, StoredArrays) else np.asarray(values[name])
     along = ["member", *(["t"] if series else [])]
     along += [f"{name} component"] * (len(found.shape) - len(along))
-    return Variable(along, found)
+    return Variable(along, found, {"units": unit} if unit else {})
 
 
 def _stored(stored: StoredArrays, name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from chasles.ensembles.result import Ensemble
 
 CELL = 3.1, 2.5  # inches of one pair of axes
+TITLE_LETTERS = 13  # an inch
 MAX_QUANTITIES = 6  # that are drawn if none is named
 BANDS = ((0.05, 0.95, 0.18), (0.25, 0.75, 0.32))  # quantiles of a fan, and how dark
 Draw = Callable[[Any, Any], None]
@@ -37,11 +40,22 @@ def plot(
         for k, row in enumerate(rows):
             for j, draw in enumerate(row):
                 place = grid[k, :] if len(row) == 1 else grid[k, j]
-                draw(figure, figure.add_subplot(place))
-        figure.suptitle(style.plain(ensemble.title.get("design", "")), fontsize=9)
+                axes = figure.add_subplot(place)
+                axes.set_axisbelow(True)
+                draw(figure, axes)
+        figure.suptitle(_title(ensemble, figure.get_figwidth()), fontsize=9)
     if file is not None:
         style.write(figure, file)
     return figure
+
+
+def _title(ensemble: Ensemble, width: float) -> str:
+    """The design in lines that fit into so many inches, its numbers rounded."""
+    design = re.sub(
+        r"\d+\.\d{4,}(?:e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", ensemble.title.get("design", "")
+    )
+    lines = textwrap.wrap(design, int(TITLE_LETTERS * width))
+    return "\n".join(style.plain(one, 1000) for one in lines[:3]) + (" …" if len(lines) > 3 else "")
 
 
 def default_names(ensemble: Ensemble, most: int | None = MAX_QUANTITIES) -> list[str]:
@@ -63,8 +77,9 @@ def panels(ensemble: Ensemble, name: str) -> list[list[Draw]]:
 
 
 def _label(ensemble: Ensemble, name: str, k: int) -> str:
-    labels = ensemble.labels.get(name, ())
-    return f"{name}, {labels[k]}" if k < len(labels) else name
+    labels, unit = ensemble.labels.get(name, ()), ensemble.units.get(name, "")
+    called = f"{name}, {labels[k]}" if k < len(labels) else name
+    return f"{called} [{unit}]" if unit else called
 
 
 def over_parameters(ensemble: Ensemble, label: str, values: np.ndarray) -> list[Draw]:
@@ -164,7 +179,14 @@ def indices(ensemble: Ensemble, label: str, values: np.ndarray) -> Draw:
     def draw(figure: Any, axes: Any) -> None:
         from chasles.ensembles.indices import sobol_indices
 
-        found = sobol_indices(values, list(ensemble.parameters), 0.95, 0)
+        try:
+            found = sobol_indices(values, list(ensemble.parameters), 0.95, 0)
+        except ValueError as reason:  # of this quantity; the others are drawn
+            axes.annotate(
+                textwrap.fill(str(reason), 36), (0.5, 0.5), xycoords="axes fraction", ha="center", va="center"
+            )
+            axes.set(xticks=[], yticks=[], ylabel=f"sensitivity of {style.plain(label)}")
+            return
         at = np.arange(len(found.names))
         for shift, what, size, error, color in (
             (-0.2, "first order", found.first, found.first_error, style.BLUE),

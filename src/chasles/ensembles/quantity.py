@@ -88,8 +88,21 @@ class Quantity:
         """What each of several numbers is; nothing if it is one."""
         if self.norm or self.reduction in ("count", "first"):
             return ()
-        names = tuple(series.replace("$", "") for panel in self._checked_panels(run) for series in panel.series)
-        return names if len(names) > 1 else ()
+        made = self._checked_panels(run)
+        names = [series for panel in made for series in panel.series]
+        if len(made) > 1:  # in other units: a torque and a force have an x each
+            parts = [(panel.label.split()[0], _unit_in(panel.label)) for panel in made for _ in panel.series]
+            names = [f"{word} {name} [{unit}]" for (word, unit), name in zip(parts, names, strict=True)]
+        return tuple(name.replace("$", "").replace("\\", "") for name in names) if len(names) > 1 else ()
+
+    def unit(self, run: Any) -> str:
+        """The unit of its numbers; nothing if they have none, or not all the same."""
+        if self.reduction in ("first", "time_of_max"):
+            return "s"
+        if self.reduction == "count":
+            return ""
+        found = {_unit_in(panel.label) for panel in self._checked_panels(run)}
+        return found.pop() if len(found) == 1 else ""
 
     def _checked_panels(self, run: Any) -> list[Panel]:
         """The panels of the name, all of them over time."""
@@ -110,6 +123,12 @@ class Quantity:
         if self.reduction == "count":
             return np.array(float(len(times)))
         return np.array(times[0] if times else np.nan)
+
+
+def _unit_in(label: str) -> str:
+    """The unit at the end of a label, "force [N]"."""
+    found = re.search(r"\[([^\[\]]+)\]\s*$", label)
+    return found[1] if found else ""
 
 
 def _has_curve(run: Any) -> bool:

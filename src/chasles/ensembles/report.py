@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.display import style
 from chasles.ensembles.plot import default_names, plot
-from chasles.ensembles.result import QUANTILES, Ensemble
+from chasles.ensembles.result import QUANTILES, Ensemble, plain
 from chasles.view.report_html import escaped, png_figure, report_table, rounded, titled_page
 
 FIGURES = 12  # quantities that are drawn
@@ -61,6 +61,7 @@ def _quantities(study: Ensemble) -> str:
         found = study.statistics(name)
         for k in range(found.mean.size):
             label = name if found.mean.size == 1 else f"{name} {(study.labels.get(name) or range(1, 10**6))[k]}"
+            label += f" [{unit}]" if (unit := study.units.get(name)) else ""
             columns = (found.mean, found.standard_error, found.deviation, found.least, found.quantiles[MEDIAN])
             numbers = (rounded(np.ravel(one)[k]) for one in (*columns, found.largest))
             rows.append((label, str(found.members), *numbers))
@@ -71,8 +72,16 @@ def _quantities(study: Ensemble) -> str:
 def _sensitivity(study: Ensemble) -> str:
     if study.title.get("kind") != "saltelli":
         return ""
-    names = [name for name in default_names(study, None) if study[name].ndim == 1 and np.isfinite(study[name]).all()]
-    return "".join(f"<h3>{escaped(name)}</h3><pre>{escaped(study.sobol(name))}</pre>" for name in names)
+    names = [name for name in default_names(study, None) if study[name].ndim == 1]
+    return "".join(f"<h3>{escaped(name)}</h3><pre>{escaped(_indices(study, name))}</pre>" for name in names)
+
+
+def _indices(study: Ensemble, name: str) -> str:
+    """The indices of a quantity, or why it has none."""
+    try:
+        return str(study.sobol(name))
+    except ValueError as error:
+        return str(error)
 
 
 def _figures(study: Ensemble) -> str:
@@ -81,9 +90,9 @@ def _figures(study: Ensemble) -> str:
 
 
 def _failures(study: Ensemble) -> str:
+    columns = {name: np.asarray(values) for name, values in study.parameters.items()}  # read once
     rows = [
-        (str(i), study.status[i], ", ".join(f"{key} = {value}" for key, value in study.values(int(i)).items()), said)
+        (str(i), study.status[i], ", ".join(f"{key} = {plain(x[i])}" for key, x in columns.items()), study.messages[i])
         for i in study.failed.tolist()
-        for said in [study.messages[i]]
     ]
     return report_table(("member", "status", "parameters", "message"), rows, (0,))

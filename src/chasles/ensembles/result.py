@@ -55,7 +55,7 @@ class Ensemble:
 
     parameters: values by name, (members,) each. quantities: numbers by name, (members,) or (members, ...), NaN where a
     member has none. status: "passed", "failed" or "not judged" by the certificate, "ended early", or "error", with its
-    `messages`. `labels`: what each of several numbers of a quantity is.
+    `messages`. `labels`: what each of several numbers of a quantity is; `units`: their units, if they have one.
     """
 
     parameters: Mapping[str, np.ndarray]
@@ -66,6 +66,7 @@ class Ensemble:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     title: Mapping[str, Any] = field(default_factory=dict)
     work: Work | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.status)
@@ -183,7 +184,7 @@ class Ensemble:
         for values in (self.parameters, self.quantities):
             for name in values:
                 if name != TIMES_OF_SERIES:
-                    data[name] = variable(values, name, name.startswith("series("))
+                    data[name] = variable(values, name, name.startswith("series("), self.units.get(name, ""))
         data["status"] = (("member",), self.status)
         where = {"t": self.times} if TIMES_OF_SERIES in self.quantities else {}
         return xarray.Dataset(data, where)

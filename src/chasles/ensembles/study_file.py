@@ -3,7 +3,7 @@ on the way is copied a part at a time, so that a study may be larger than memory
 
 attributes      format, version, title (JSON: model, design, quantities, options), parameters and quantities in order
 parameters/     a dataset for each, (members,) or (members, size)
-quantities/     a dataset for each, (members, ...), NaN where a member has none; attribute `labels`
+quantities/     a dataset for each, (members, ...), NaN where a member has none; attributes `labels`, `unit`
 status, messages, steps     (members,)
 """
 
@@ -96,6 +96,8 @@ def write_study(
             )
             if labels := known.labels.get(name):
                 target.attrs["labels"] = json.dumps(labels)
+            if unit := known.units.get(name):
+                target.attrs["unit"] = unit
         place(outcomes(), targets)
         for name, texts in (("status", known.status.tolist()), ("messages", known.messages)):
             stored[name] = np.array([text.encode()[:MESSAGE_BYTES] for text in texts], dtype="S")
@@ -133,6 +135,9 @@ def open_study(file: Path, model: Any = None, laws: Mapping[str, Any] | None = N
                 for name in names["quantities"]
                 if "labels" in stored["quantities"][_escaped(name)].attrs
             }
+            units = {
+                name: str(stored["quantities"][_escaped(name)].attrs.get("unit", "")) for name in names["quantities"]
+            }
             status, messages = (
                 [text.decode(errors="replace") for text in stored[key][:]] for key in ("status", "messages")
             )
@@ -142,4 +147,4 @@ def open_study(file: Path, model: Any = None, laws: Mapping[str, Any] | None = N
     parameters, quantities = (StoredArrays(file, group, names[group]) for group in ("parameters", "quantities"))
     given = model if model is not None else title["model"] if Path(title["model"]).is_file() else None
     work = None if given is None else Work(given, (), title["fixed"], title["options"], laws)
-    return Ensemble(parameters, quantities, np.array(status, dtype=str), messages, steps, labels, title, work)
+    return Ensemble(parameters, quantities, np.array(status, dtype=str), messages, steps, labels, title, work, units)

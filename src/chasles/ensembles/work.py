@@ -30,13 +30,14 @@ TIMES_OF_SERIES = "t"  # among the numbers of members with series
 @dataclass(frozen=True)
 class MemberOutcome:
     """What a member leaves: its status ("passed", "failed", "not judged", "ended early", "error"), a message, numbers
-    by quantity, and what each of several numbers is."""
+    by quantity, what each of several numbers is, and their units."""
 
     status: str
     message: str = ""
     numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     steps: int = 0
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -161,13 +162,14 @@ class Work:
             if any(one.reduction == "series" for one in self.quantities):
                 numbers[TIMES_OF_SERIES] = np.asarray(run.t)
             labels = {one.text: one.labels(run) for one in self.quantities}
+            units = {one.text: one.unit(run) for one in self.quantities}
             judged = self.options.get("certificate", True)
             status, message = (run.certificate.status, run.certificate.reason) if judged else (NOT_JUDGED, "")
         if not run.success:
             status, message = ENDED_EARLY, run.message
             for one in self.quantities:  # what a part of a motion gives is not what was asked for
                 numbers[one.text] = np.full_like(np.asarray(numbers[one.text], dtype=float), np.nan)
-        return MemberOutcome(status, message, numbers, labels, int(run.solution.steps))
+        return MemberOutcome(status, message, numbers, labels, int(run.solution.steps), units)
 
 
 def _of_numbers(made: Any) -> MemberOutcome:

@@ -57,7 +57,11 @@ def report_table(head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Se
     cut."""
     if not rows:
         return ""
-    top = f"<thead><tr>{''.join(f'<th>{escaped(cell)}</th>' for cell in head)}</tr></thead>" if head else ""
+    named = [
+        f'<th class="number">{escaped(x)}</th>' if k in numbers else f"<th>{escaped(x)}</th>"
+        for k, x in enumerate(head)
+    ]
+    top = f"<thead><tr>{''.join(named)}</tr></thead>" if head else ""
     lines = []
     for row in rows[:LISTED]:
         cells = [
