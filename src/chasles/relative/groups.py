@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.relative import coriolis, inverse, joint_rates, momentum, momentum_form
+from chasles.relative import mass as crba
 from chasles.relative.derivative import mass
 from chasles.relative.forward import forward_dynamics
 from chasles.relative.group import Group
@@ -50,6 +51,29 @@ class Terms(Group):
             name, mass.inverse_mass_matrix, {"q": arrays["q"], "ends": self._tables.subtree_ends}
         )
         return results[0].reshape(*batch, self._tables.nv, self._tables.nv)
+
+    def packed_mass_matrix(self, q: ArrayLike) -> np.ndarray:
+        """The lower triangle of M(q), row by row, (..., nv (nv + 1) / 2): M_rs is at r (r + 1) / 2 + s for s <= r.
+
+        Batches of large matrices wait for memory; this is half of it.
+        """
+        name, nv = "terms.packed_mass_matrix", self._tables.nv
+        if self._mechanism.tree.dependence is not None:
+            return self._mechanism.mass_matrix(q)[..., *np.tril_indices(nv)]
+        packed = nv * (nv + 1) // 2
+        arrays = {"q": self._tables.check_q(name, q)}
+        (triangle,), batch = self._tables.run(name, crba.packed_mass_matrix, arrays, {"packed": packed})
+        return triangle.reshape(*batch, packed)
+
+    def mass_product(self, q: ArrayLike, x: ArrayLike) -> np.ndarray:
+        """M(q) x, (..., nv), in O(n): the forces of the accelerations x at rest and without gravity."""
+        name, nv = "terms.mass_product", self._tables.nv
+        given = self._tables.check_q(name, q), self._tables.check_v(name, "x", x)
+        if self._mechanism.tree.dependence is not None:
+            return (self._mechanism.mass_matrix(given[0]) @ given[1][..., None])[..., 0]
+        arrays = {"q": given[0], "v": np.zeros(nv), "a": given[1], "wrenches": EMPTY}
+        (tau,), batch = self._tables.without_gravity.run(name, inverse.inverse_dynamics, arrays)
+        return tau.reshape(*batch, nv)
 
     def static_forces(self, q: ArrayLike, link_wrenches: np.ndarray | None = None) -> np.ndarray:
         """Generalized forces (..., nv) that hold the mechanism at rest against gravity and wrenches on the links."""

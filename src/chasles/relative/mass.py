@@ -133,8 +133,9 @@ def turn_columns(nv, at, work, z):
 
 
 @kernel
-def fill_row(topology, nv, r, torque, force, work, at, matrix, z):
-    """M_rs for all joints s on the way from r to the ground, in runs of joints that follow each other."""
+def fill_row(topology, nv, r, row, torque, force, work, at, matrix, z):
+    """M_rs for all joints s on the way from r to the ground, in runs of joints that follow each other. The row begins
+    at `row` of the matrix."""
     k, free = r, at + 6 * nv
     while k >= 0:
         first = run_of_velocity(topology, k)
@@ -142,11 +143,11 @@ def fill_row(topology, nv, r, torque, force, work, at, matrix, z):
             value = load(work, free + s, z) * torque[0] + load(work, free + 3 * nv + s, z) * force[0]
             value += load(work, free + nv + s, z) * torque[1] + load(work, free + 4 * nv + s, z) * force[1]
             value += load(work, free + 2 * nv + s, z) * torque[2] + load(work, free + 5 * nv + s, z) * force[2]
-            store(matrix, r * nv + s, value)
+            store(matrix, row + s, value)
         k = velocity_before(topology, first)
     if k < -1:  # a free joint on the ground, whose columns are those of the identity
-        store3(matrix, r * nv - 2 - k, torque)
-        store3(matrix, r * nv - 2 - k + 3, force)
+        store3(matrix, row - 2 - k, torque)
+        store3(matrix, row - 2 - k + 3, force)
 
 
 @kernel
@@ -172,7 +173,20 @@ def mass_matrix(topology, numbers, q, matrix, work, z):
     for r in range(nv):
         i = link_of_velocity(topology, r)
         torque, force = composite_momentum(work, i * COMPOSITE.size, load6(work, columns + 6 * r, z), z)
-        fill_row(topology, nv, r, torque, force, work, columns, matrix, z)
+        fill_row(topology, nv, r, r * nv, torque, force, work, columns, matrix, z)
         own = r * nv + r
         store(matrix, own, load(matrix, own, z) + numbers[constants_of(i) + CONSTANT.armature])
         mirror_row(topology, nv, r, matrix, z)
+
+
+@algorithm(work=f"{COMPOSITE.size}*links+12*nv", q="nq", triangle=out("packed"))
+def packed_mass_matrix(topology, numbers, q, triangle, work, z):
+    """The lower triangle of M(q), row by row: half of the memory, which is what batches wait for."""
+    nv, columns = topology[HEAD.velocities], columns_at(topology)
+    gather_composites(topology, numbers, q, work, z)
+    turn_columns(nv, columns, work, z)
+    for r in range(nv):
+        i, row = link_of_velocity(topology, r), r * (r + 1) // 2
+        torque, force = composite_momentum(work, i * COMPOSITE.size, load6(work, columns + 6 * r, z), z)
+        fill_row(topology, nv, r, row, torque, force, work, columns, triangle, z)
+        store(triangle, row + r, load(triangle, row + r, z) + numbers[constants_of(i) + CONSTANT.armature])

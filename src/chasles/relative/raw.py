@@ -47,7 +47,13 @@ class Raw:
     @cached_property
     def mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """M(q) into `out`; prepared when it is first asked for, because its workspace grows with the square of nv."""
-        return _one(self._mechanism, mass.mass_matrix)
+        return _one(self._mechanism, mass.mass_matrix, "mass_matrix", (self._mechanism.nv, self._mechanism.nv))
+
+    @cached_property
+    def packed_mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The lower triangle of M(q), row by row, into `out`, (..., nv (nv + 1) / 2)."""
+        packed = self._mechanism.nv * (self._mechanism.nv + 1) // 2
+        return _one(self._mechanism, mass.packed_mass_matrix, "packed_mass_matrix", (packed,), packed=packed)
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> Callable[..., None]:
@@ -62,8 +68,8 @@ class Raw:
         return _derivatives(self._mechanism, algorithm, ("tau", "a"), ("dq", "dv", "dtau"), ends, full=True)
 
 
-def _prepared(mechanism, algorithm: Algorithm):
-    sizes = mechanism.tables.sizes
+def _prepared(mechanism, algorithm: Algorithm, **more: int):
+    sizes = mechanism.tables.sizes | more
     return (
         mechanism.tree.topology,
         mechanism.tree.numbers,
@@ -170,10 +176,10 @@ def _derivatives(
     return call
 
 
-def _one(mechanism, algorithm: Algorithm) -> Callable:
-    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
-    full, nv = _fills_all(mechanism), mechanism.nv
-    shapes = {"q": (mechanism.nq,), "out": (nv, nv)}
+def _one(mechanism, algorithm: Algorithm, name: str, shape: tuple[int, ...], **sizes: int) -> Callable:
+    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm, **sizes)
+    full = _fills_all(mechanism)
+    shapes = {"q": (mechanism.nq,), "out": shape}
     known_q = known_out = flat_out = None  # loops come with the same arrays again
 
     def call(q, out):
@@ -183,7 +189,7 @@ def _one(mechanism, algorithm: Algorithm) -> Callable:
                 flat_out.fill(0.0)
             scalar(topology, numbers, 1, q, flat_out, space)
             return out
-        count = _look("mass_matrix", shapes, (q, out), 1)
+        count = _look(name, shapes, (q, out), 1)
         if count >= WIDTH:
             lanes(topology, numbers, count, q.reshape(-1), out.reshape(-1), lane_space)
         elif count:

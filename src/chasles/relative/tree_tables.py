@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -138,6 +139,14 @@ class TreeTables:
     def joint_of_any(self, velocity: int) -> str:
         """The joint that one of all velocities belongs to, also of those that follow others."""
         return next(name for name, part in self.tree.every.velocities.items() if part.start <= velocity < part.stop)
+
+    @cached_property
+    def without_gravity(self) -> TreeTables:
+        """The same tables where nothing has weight."""
+        tables = copy.copy(self)
+        tables.numbers = self.numbers.copy()
+        tables.numbers[GRAVITY.vector : GRAVITY.vector + 3] = 0.0
+        return tables
 
     def run(
         self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
