@@ -13,23 +13,17 @@ import argparse
 import importlib.util
 import json
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks import page
+from benchmarks import page, processor_limit
+from benchmarks.works import WORKS
 
 RECORD = page.DOCS / "benchmarks" / "board.json"
 PICTURE = page.DOCS / "_static" / "board.png"
 FALL = 0.2  # of a recorded ratio, beyond which there is a warning
-
-# what a work yields in each round: the part of the work, the peer, our time and theirs [s], and the unit of both
-Timed = tuple[str, str, float, float, str]
 
 
 @dataclass
@@ -53,186 +47,6 @@ class Row:
     @property
     def key(self) -> str:
         return f"{self.name} / {self.peer}"
-
-
-WORKS: dict[str, tuple[str, Callable[[], Callable[[], Iterator[Timed]]]]] = {}
-
-
-def work(name: str, *needs: str) -> Callable[[Any], Any]:
-    """Register a work: a function that checks agreement and returns a function that times one round."""
-
-    def add(prepare: Any) -> Any:
-        WORKS[name] = needs[0], prepare
-        return prepare
-
-    return add
-
-
-# ---------------------------------------------------------------- trees, against Pinocchio
-
-
-@work("trees", "pinocchio")
-def trees() -> Callable[[], Iterator[Timed]]:
-    from benchmarks import derivative_speed, tree_speed
-    from chasles.relative.mechanism import Mechanism
-
-    pairs, slopes = {}, {}
-    for title in ("arm, 7 joints", "humanoid, 36 velocities"):
-        mechanism = Mechanism(tree_speed.MECHANISMS[title]())
-        pairs[title] = tree_speed.Pair(mechanism, 1024, tree_speed.CACHED_NUMBERS)
-        slopes[title] = derivative_speed.Pair(mechanism, 128)
-        pairs[title].deviations()
-        slopes[title].deviations()
-
-    def once() -> Iterator[Timed]:
-        for title, pair in pairs.items():
-            short = title.split(",")[0]
-            for name, (_, ours, theirs) in tree_speed.versus_calls(pair).items():
-                yield f"{short}: {name}, one checked call", "Pinocchio", ours, theirs, "µs"
-            for name, times in tree_speed.versus_batch(pair, pair.raw()).items():
-                yield f"{short}: {name}, batch", "Pinocchio", *times, "µs"
-            for name, times in derivative_speed.versus(slopes[title], slopes[title].raw()).items():
-                yield f"{short}: derivatives of {name}, batch", "Pinocchio", *times, "µs"
-
-    return once
-
-
-# ---------------------------------------------------------------- absolute coordinates, against Exudyn
-
-
-@work("absolute", "exudyn")
-def absolute() -> Callable[[], Iterator[Timed]]:
-    from benchmarks import constrained_speed as explicit
-    from benchmarks import implicit_speed as implicit
-
-    sys.exudynFast = True  # type: ignore[attr-defined]  # how Exudyn is told to load its fast module
-    error = {step: explicit.top_of_exudyn(step)[0] for step in (1e-3, 1e-4)}
-    assert error[1e-4] < error[1e-3] < 1e-2, "Exudyn's top does not converge to the same motion"
-    runs = {n: implicit.prepared(implicit.chain(n), implicit.DEFAULT, implicit.STEP) for n in (10, 100)}
-
-    def once() -> Iterator[Timed]:
-        for n, run in runs.items():
-            theirs = implicit.exudyn_chain(n, max(40, 4000 // n))
-            ours = implicit.time_of_steps(run, 4000 // n) / n
-            yield f"chain of {n}, generalized alpha, a body and step", "Exudyn", ours, theirs, "µs"
-        theirs = explicit.exudyn_chain(100, 100)
-        ours = explicit.per_body_and_step(explicit.chain(100), 200)
-        yield "chain of 100, RK4 with projection, a body and step", "Exudyn", ours, theirs, "µs"
-        for accuracy, own, other in ((1e-3, 2.5e-3, 1e-3), (1e-5, 8e-4, 1e-4)):
-            (mine, ours), (yours, theirs) = explicit.top_of_ours(own), explicit.top_of_exudyn(other)
-            assert mine <= accuracy, f"heavy top: off by {mine:.1e}"
-            reached = "" if yours <= accuracy else f" (Exudyn reaches {yours:.0e})"
-            yield f"heavy top, 1 s to {accuracy:g} m{reached}", "Exudyn", ours, theirs, "ms"
-
-    return once
-
-
-@work("bushings", "exudyn")
-def bushings() -> Callable[[], Iterator[Timed]]:
-    from benchmarks import bushing_speed as mounts
-
-    sys.exudynFast = True  # type: ignore[attr-defined]
-    n, steps = 100, 40
-    run = mounts.prepared(mounts.mounted(n), mounts.DEFAULT, mounts.STEP)
-    run.advance(steps)
-    ours, theirs = run.problem.split(run.point())[0][-1, 6], mounts.exudyn_mounted(n, steps)[1]
-    assert abs(ours - theirs) < 1e-3 * abs(theirs), f"the last rod is at {ours}, Exudyn's at {theirs}"
-
-    def once() -> Iterator[Timed]:
-        spent = mounts.exudyn_mounted(n, steps)[0]
-        yield "100 rods on bushings, a body and step", "Exudyn", mounts.time_of_steps(run, steps) / n, spent, "µs"
-
-    return once
-
-
-@work("rods", "exudyn")
-def rods() -> Callable[[], Iterator[Timed]]:
-    from benchmarks import rod_speed
-
-    sys.exudynFast = True  # type: ignore[attr-defined]
-    ours, theirs = rod_speed.own_steps(16)[1], rod_speed.exudyn_steps(16)[1]
-    assert np.abs(ours - theirs).max() < 0.5, "the free rods are not in the same place"
-    assert rod_speed.own_bend(8)[1] < 2e-3
-
-    def once() -> Iterator[Timed]:
-        own, other = rod_speed.own_steps(16)[0], rod_speed.exudyn_steps(16)[0]
-        yield "free rod of 16 elements, an element and step", "Exudyn", own, other, "µs"
-        own, other = rod_speed.own_bend(8)[0], rod_speed.exudyn_bend(95, 20)[0]
-        yield "45 degree bend to 1.3e-3", "Exudyn", own, other, "ms"
-
-    return once
-
-
-# ---------------------------------------------------------------- closed loops and long chains
-
-
-@work("loops", "pinocchio")
-def loops() -> Callable[[], Iterator[Timed]]:
-    from benchmarks import closed_speed
-
-    pairs = {("Pinocchio", "accelerations, one call"): closed_speed.against_pinocchio()}
-    if importlib.util.find_spec("exudyn") is not None:
-        pairs["Exudyn", "a step of generalized alpha"] = closed_speed.against_exudyn()
-
-    def once() -> Iterator[Timed]:
-        for (peer, what), systems in pairs.items():
-            for name, (ours, theirs) in systems.items():
-                yield f"{name}: {what}", peer, ours(), theirs(), "µs"
-
-    return once
-
-
-@work("chains", "mujoco")
-def chains() -> Callable[[], Iterator[Timed]]:
-    from benchmarks import long_chain_speed as long
-
-    pairs = {n: long.pairs(n) for n in (100, 1000, 10_000)}
-
-    def once() -> Iterator[Timed]:
-        for n, (ours, others) in pairs.items():
-            for peer, call in others.items():
-                yield f"chain of {n}: accelerations, one call", peer, long.spent(ours), long.spent(call), "µs"
-
-    return once
-
-
-# ---------------------------------------------------------------- ensembles and trees, against MuJoCo
-
-
-@work("ensembles", "mujoco")
-def ensembles() -> Callable[[], Iterator[Timed]]:
-    import chasles as ch
-    from benchmarks import batch_speed as many
-    from chasles.io.load import load
-
-    rng = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "arm.xml"
-        file.write_text(many.arm(), encoding="utf-8")
-        system = load(file).system
-    q = rng.normal(size=(many.MEMBERS, len(many.AXES))) * 0.5
-    masses = np.array([body.mass for body in system.bodies]) * rng.uniform(0.5, 2.0, (len(q), len(many.AXES)))
-    parameters = {f"bodies.{body.name}.mass": masses[:, k] for k, body in enumerate(system.bodies)}
-    how: dict[str, Any] = {"method": "rk4", "step": many.STEP, "parameters": parameters, "threads": many.THREADS}
-    peer = many.Peer(many.arm(), masses, q)
-
-    def ours() -> np.ndarray:
-        return ch.simulate_batch(system, (0.0, many.STEPS * many.STEP), q, **how).ends.q
-
-    assert np.abs(ours() - peer.run("rk4")).max() < many.AGREEMENT
-
-    def spent(call: Callable[..., Any], *given: Any) -> float:
-        began = time.process_time()
-        call(*given)
-        return (time.process_time() - began) / (many.MEMBERS * many.STEPS)
-
-    def once() -> Iterator[Timed]:
-        own = spent(ours)
-        for name in ("rk4", "euler"):
-            other = spent(peer.run, name)
-            yield f"ensemble of {many.MEMBERS} arms, a step of RK4", f"MuJoCo, {name}", own, other, "µs"
-
-    return once
 
 
 # ---------------------------------------------------------------- the board
@@ -259,7 +73,7 @@ def measured(names: list[str], rounds: int, show: Callable[[str], None]) -> tupl
 
 
 def cells(row: Row) -> list[str]:
-    scale = 1e6 if row.unit == "µs" else 1e3
+    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3}[row.unit]
     ours, theirs = (f"{scale * min(times):.3g} {row.unit}" for times in (row.ours, row.theirs))
     low, high = row.ratios.min(), row.ratios.max()
     return [row.name, row.peer, ours, theirs, f"**{row.ratio:.2g}**" if row.ratio < 1 else f"{row.ratio:.2g}",
@@ -316,11 +130,17 @@ def run(names: list[str], rounds: int = 3, record: bool = False) -> int:
     fallen = falls(rows)
     for line in fallen:
         print(f"warning: a ratio fell by more than {FALL:.0%}: {line}")
+    limits: list[list[str]] = []
+    most = 0.0
+    if not names or record:
+        print("\nDistance to the processor's limit:\n")
+        limits, most = processor_limit.rows()
+        print(page.table(processor_limit.HEAD, limits))
     if record:
         draw(rows)
         RECORD.write_text(json.dumps({row.key: round(row.ratio, 3) for row in rows}, indent=1) + "\n", encoding="utf-8")
-        found = ("pinocchio", "exudyn", "mujoco")
-        names_of = {"pinocchio": "pin"}
+        found = ("pinocchio", "exudyn", "mujoco", "pydrake", "scipy", "jaxlie")
+        names_of = {"pinocchio": "pin", "pydrake": "drake"}
         present = [names_of.get(name, name) for name in found if importlib.util.find_spec(name)]
         below = sum(row.ratio < 1 for row in rows)
         page.write(
@@ -331,6 +151,8 @@ def run(names: list[str], rounds: int = 3, record: bool = False) -> int:
             count=str(len(rows)),
             below=str(below),
             table=table,
+            limits=page.table(processor_limit.HEAD, limits),
+            most=f"{most / 1e9:.0f}",
         )
     return 3 if fallen else 0
 

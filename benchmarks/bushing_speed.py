@@ -1,7 +1,7 @@
 """Chains and meshes of bodies on bushings, implicit: time per body and step against Exudyn's `RigidBodySpringDamper`
 (its fast module), measured in the same run, in turns, on one thread; growth with size; where the time goes.
 
-    python -m benchmarks.bushing_speed [--write]
+    python -m benchmarks.bushing_speed [--page]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import chasles as ch
 from benchmarks.constrained_speed import exudyn_settings
 from benchmarks.implicit_speed import DEFAULT, PAIRS, STEP, prepared, time_of_steps
-from benchmarks.page import DOCS, load, machine, table, versions, write
+from benchmarks.page import load, machine, show, table, versions
 from chasles.constrained.bushing_tangent import bushing_tangent_address
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.tables import STRUCTURE
@@ -172,16 +172,16 @@ def growth() -> list[tuple[str, ...]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--page", action="store_true", help="print all of it as a page")
     options = parser.parse_args()
     sys.exudynFast = True  # type: ignore[attr-defined]  # how Exudyn is told to load its fast module
     rows, shares = compared([10, 100, 1000]), parts(100)
     print(*shares, sep="\n", flush=True)
     sizes = growth()
-    if options.write:
+    if options.page:
         heights = ("height, Exudyn [mm]", "height, chasles [mm]")
-        write(
-            DOCS / "benchmarks" / "bushings.md",
+        show(
+            "bushings.md",
             machine=machine(),
             versions=versions("chasles", "exudyn", "numpy", "numba"),
             load=load(),

@@ -1,7 +1,7 @@
 """Constrained systems in absolute coordinates: time per body and step, growth with size, time to an error; the peer is
 Exudyn (its fast module), measured in the same run on one thread.
 
-    python -m benchmarks.constrained_speed [--write]
+    python -m benchmarks.constrained_speed [--page]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from benchmarks.page import DOCS, machine, table, versions, write
+from benchmarks.page import machine, show, table, versions
 from chasles.absolute import entry
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.options import Options
@@ -198,7 +198,7 @@ def top_of_exudyn(step: float) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--page", action="store_true", help="print all of it as a page")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10, 100, 1000, 10_000])
     options = parser.parse_args()
     sys.exudynFast = True  # type: ignore[attr-defined]  # how Exudyn is told to load its fast module
@@ -218,9 +218,9 @@ def main() -> None:
     our_top = to_accuracy(top_of_ours, [2e-3, 1e-3, 5e-4])
     their_top = to_accuracy(top_of_exudyn, [1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5])
     print(f"heavy top to {ACCURACY:g} m: ours {our_top}, Exudyn {their_top}, ratio {their_top[2] / our_top[2]:.0f}")
-    if options.write:
-        write(
-            DOCS / "benchmarks" / "constrained.md",
+    if options.page:
+        show(
+            "constrained.md",
             machine=machine(),
             versions=versions("chasles", "exudyn", "numpy", "numba"),
             alone=f"{1e9 * alone:.0f}",

@@ -1,6 +1,6 @@
 """Derivatives of the dynamics of trees: speed compared with Pinocchio.
 
-Run: python -m benchmarks.derivative_speed. Writes docs/benchmarks/derivatives.md.
+Run: python -m benchmarks.derivative_speed. It prints a page.
 
 Both libraries run in one process and one thread, in turn, on the same states of the same mechanism; the results are
 compared first. Figures are processor time, the best of several repetitions.
@@ -24,7 +24,6 @@ from chasles.relative.mechanism import Mechanism
 from tests.relative.peer import Peer
 
 COMMAND = "python -m benchmarks.derivative_speed"
-PAGE = page.DOCS / "benchmarks" / "derivatives.md"
 NAMES = ("inverse dynamics", "forward dynamics")
 BARS = {"loop": 1.5, "batch": 4.0}
 BARRED = tuple(MECHANISMS)[:2]
@@ -190,8 +189,8 @@ def call_overhead() -> str:
 
 def main() -> None:
     tables, ratios = measure(MECHANISMS)
-    page.write(
-        PAGE,
+    page.show(
+        "derivatives.md",
         command=COMMAND,
         machine=page.machine(),
         tools=page.versions("chasles", "numba", "numpy", "pin"),

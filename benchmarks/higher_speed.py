@@ -1,6 +1,6 @@
 """Higher derivatives: the cost of rates of inverse dynamics, of derivatives of twists and Jacobians.
 
-Run: python -m benchmarks.higher_speed. Writes docs/benchmarks/higher.md.
+Run: python -m benchmarks.higher_speed. It prints a page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from chasles.relative.higher import jacobian_series as jacobians
 from chasles.relative.mechanism import Mechanism
 
 COMMAND = "python -m benchmarks.higher_speed"
-PAGE = page.DOCS / "benchmarks" / "higher.md"
 REPETITIONS, STATES = 21, 400
 KINDS = ("chain 7", "floating 30", "chain 100")
 EMPTY = np.empty(0)
@@ -130,8 +129,8 @@ def main() -> None:
                 measured = columns(kind, lanes)
                 header["jacobians"] = list(measured)
                 rows["jacobians"].append(row(kind, lanes, measured, "J"))
-    page.write(
-        PAGE,
+    page.show(
+        "higher.md",
         command=COMMAND,
         machine=page.machine(),
         load=page.load(),

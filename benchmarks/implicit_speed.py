@@ -1,7 +1,7 @@
 """Implicit methods for constrained systems: time per body and step, growth with size, memory, the heavy top; the peer
 is Exudyn (its fast module), measured in the same run, in turns, on one thread.
 
-    python -m benchmarks.implicit_speed [--write]
+    python -m benchmarks.implicit_speed [--page]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.constrained_speed import (
     star,
     top_of_exudyn,
 )
-from benchmarks.page import DOCS, machine, table, versions, write
+from benchmarks.page import machine, show, table, versions
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.workspace import WORKSPACE
 from chasles.integrate.options import Options
@@ -84,7 +84,7 @@ def chains(sizes: list[int]) -> list[tuple[str, ...]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--page", action="store_true", help="print all of it as a page")
     options = parser.parse_args()
     sys.exudynFast = True  # type: ignore[attr-defined]  # how Exudyn is told to load its fast module
     compared = chains([2, 10, 100, 500])
@@ -105,9 +105,9 @@ def main() -> None:
             spent = time_of_steps(run, max(5, 20_000 // n)) / n
             growth.append((f"{make.__name__} of {n}", f"{1e6 * spent:.2f}", f"{numbers_held(run) / n / 1e3:.1f}"))
             print(*growth[-1], flush=True)
-    if options.write:
-        write(
-            DOCS / "benchmarks" / "implicit.md",
+    if options.page:
+        show(
+            "implicit.md",
             machine=machine(),
             versions=versions("chasles", "exudyn", "numpy", "numba"),
             chains=table(["bodies", "Exudyn", "index 2", "index 3", "ratio", "median of ratios"], compared),

@@ -1,7 +1,7 @@
 """Integrators on the heavy top of Geradin and Cardona, against Exudyn and SciPy, in one run; then how the time of a
 step grows with the length of a pendulum, what lanes gain on batches, and how long the first call takes.
 
-Run: python -m benchmarks.integrator_speed (needs the `test` and `peers` extras). Writes docs/benchmarks/integrators.md.
+Run: python -m benchmarks.integrator_speed (needs the `test` and `peers` extras). It prints a page.
 """
 
 from __future__ import annotations
@@ -243,8 +243,8 @@ def main() -> None:
         ("system", "imports [s]", "empty cache [s]", "full cache [s]"),
         [first_row("spinning_top", "SpinningTop"), first_row("pendulum", "Pendulum")],
     )
-    page.write(
-        page.DOCS / "benchmarks" / "integrators.md",
+    page.show(
+        "integrators.md",
         table=table,
         verdict="\n".join(lines),
         repeats=REPEATS,

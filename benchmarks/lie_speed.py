@@ -1,4 +1,4 @@
-"""Measure the speed of the Lie group functions against other libraries and write docs/benchmarks/lie.md.
+"""Measure the speed of the Lie group functions against other libraries; it prints a page.
 
 Run: python -m benchmarks.lie_speed
 
@@ -23,7 +23,6 @@ import numpy as np
 from benchmarks import page, start_time
 
 COMMAND = "python -m benchmarks.lie_speed"
-PAGE = page.DOCS / "benchmarks" / "lie.md"
 
 ELEMENTS = 1_000_000
 LOOP_ELEMENTS = 50_000  # for libraries that take one element a call
@@ -292,8 +291,8 @@ def main() -> None:
         row = measure(name, new[name], filled[name], libraries)
         rows.append(row)
         print(f"{name:12} {row.new:7.1f} ns, with out= {row.filled:7.1f} ns, ratio {row.ratio:5.1f}", flush=True)
-    page.write(
-        PAGE,
+    page.show(
+        "lie.md",
         command=COMMAND,
         machine=page.machine(),
         tools=page.versions("chasles", "numpy", "numba", "llvmlite", *(("jax",) if "jaxlie" not in missing else ())),

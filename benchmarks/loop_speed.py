@@ -1,6 +1,6 @@
 """Closed mechanisms in joint coordinates, measured beside absolute ones: time of a step of RKMK4 with projection.
 
-python -m benchmarks.loop_speed [--write]
+python -m benchmarks.loop_speed [--page]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from benchmarks.page import DOCS, machine, table, versions, write
+from benchmarks.page import machine, show, table, versions
 from chasles.gallery import andrews
 from chasles.gallery.boxes import three_bar
 from chasles.integrate.explicit import ExplicitStepper
@@ -94,14 +94,14 @@ def lines() -> list[list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--page", action="store_true", help="print all of it as a page")
     options = parser.parse_args()
     head = ["", "bodies", "velocities", "rows", "rows, absolute", "joint [µs]", "absolute [µs]", "ratio"]
     text = table(head, lines())
     print(text)
-    if options.write:
-        write(
-            DOCS / "benchmarks" / "loops.md",
+    if options.page:
+        show(
+            "loops.md",
             table=text,
             machine=machine(),
             versions=versions("chasles", "numpy", "numba"),

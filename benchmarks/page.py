@@ -25,6 +25,11 @@ def write(path: Path, **parts: object) -> None:
     path.write_text(template.format(**parts), encoding="utf-8")
 
 
+def show(name: str, **parts: object) -> None:
+    """Fill a template of benchmarks/pages and print it: a study for those who work on the code."""
+    print((TEMPLATES / name).read_text(encoding="utf-8").format(**parts))
+
+
 def left_out(missing: Sequence[str]) -> str:
     """A sentence about the libraries that could not be imported."""
     return f"Not installed and left out: {', '.join(missing)}." if missing else "Every compared library was installed."

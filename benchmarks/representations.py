@@ -1,6 +1,6 @@
 """Inverse dynamics in four representations: operations counted and time measured.
 
-Run: python -m benchmarks.representations. Writes docs/benchmarks/representations.md.
+Run: python -m benchmarks.representations. It prints a page.
 
 mueller2018 section 4 counts frame transformations and Lie brackets and calls a comparison due. Operations are counted
 by running the kernels themselves, uncompiled, on numbers that count (in a process with the compiler switched off).
@@ -34,7 +34,6 @@ RECURSIONS = {
     "mixed": inverse_mixed.inverse_dynamics_mixed,
 }
 COMMAND = "python -m benchmarks.representations"
-PAGE = page.DOCS / "benchmarks" / "representations.md"
 REPETITIONS = 31
 STATES = 400
 FUNCTIONS = {  # kernels whose calls are counted, by what they are on the page
@@ -89,6 +88,12 @@ class Counted:
         return self._combined("multiplications", other, self.value * float(other))
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def __truediv__(self, other: Any) -> Counted:
+        return self._combined("divisions", other, self.value / float(other))
+
+    def __rtruediv__(self, other: Any) -> Counted:
+        return self._combined("divisions", other, float(other) / self.value)
 
     def __neg__(self) -> Counted:
         return Counted(-self.value)
@@ -208,8 +213,8 @@ def main() -> None:
                 ]
             )
             deviation = {name: max(deviation[name], off[name]) for name in off}
-    page.write(
-        PAGE,
+    page.show(
+        "representations.md",
         command=COMMAND,
         machine=page.machine(),
         load=page.load(),

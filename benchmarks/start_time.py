@@ -48,6 +48,61 @@ start = time.process_time()
 print(time.process_time() - start)
 """
 
+# a new process that reads an arm (MJCF) and computes one state: the module it needs, and what it does
+FIRST_STATE = {
+    "chasles": (
+        "chasles",
+        """
+import numpy as np
+import chasles as ch
+arm = ch.load(FILE).system.compile()
+print(arm.forward_dynamics(np.full(7, 0.3), np.zeros(7), np.zeros(7)).sum())
+""",
+    ),
+    "Pinocchio": (
+        "pinocchio",
+        """
+import numpy as np
+import pinocchio as pin
+model = pin.buildModelFromMJCF(FILE)
+print(pin.aba(model, model.createData(), np.full(7, 0.3), np.zeros(7), np.zeros(7)).sum())
+""",
+    ),
+    "MuJoCo": (
+        "mujoco",
+        """
+import numpy as np
+import mujoco
+model = mujoco.MjModel.from_xml_path(FILE)
+data = mujoco.MjData(model)
+data.qpos[:] = 0.3
+mujoco.mj_forward(model, data)
+print(data.qacc.sum())
+""",
+    ),
+}
+
+BYTECODE = tempfile.TemporaryDirectory()  # of the processes below: from the second call on sources are not read
+
+
+def first_state(program: str) -> tuple[float, float]:
+    """Processor time [s] of a process with this program, and the number that it prints."""
+    import resource  # of Unix
+
+    from benchmarks.batch_speed import arm
+
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = BYTECODE.name
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "arm.xml"
+        file.write_text(arm(), encoding="utf-8")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        code = f"FILE = {str(file)!r}\n{program}"
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, float(done.stdout)
+
 
 def run(program: str, cache: str | None = None) -> float:
     """The number that a program prints, run in a new process with its own cache of compiled code."""

@@ -1,7 +1,7 @@
 """What a transition map costs: a chain of 10 as a user's model in absolute coordinates, over the same equations on the
 group itself, on one thread.
 
-    python -m benchmarks.transition_speed [--write]
+    python -m benchmarks.transition_speed [--page]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 import chasles as ch
 from benchmarks.constrained_speed import best_time, chain
-from benchmarks.page import DOCS, machine, table, versions, write
+from benchmarks.page import machine, show, table, versions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.user_model import mechanism_problem, start
@@ -56,7 +56,7 @@ def measure() -> tuple[dict[str, float], dict[tuple[str, str], float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--page", action="store_true", help="print all of it as a page")
     options = parser.parse_args()
     groups, found = measure()
     rows = []
@@ -66,9 +66,9 @@ def main() -> None:
     print("on the group [us a step]:", {space: round(1e6 * seconds, 2) for space, seconds in groups.items()})
     for row in rows:
         print(*row)
-    if options.write:
-        write(
-            DOCS / "benchmarks" / "transition.md",
+    if options.page:
+        show(
+            "transition.md",
             machine=machine(),
             versions=versions("chasles", "numpy", "numba"),
             bodies=BODIES,

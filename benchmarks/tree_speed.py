@@ -1,6 +1,6 @@
 """Dynamics of trees: speed compared with Pinocchio.
 
-Run: python -m benchmarks.tree_speed. Writes docs/benchmarks/trees.md; with `calls`, prints the table of single calls.
+Run: python -m benchmarks.tree_speed. It prints a page; with `calls`, prints the table of single calls.
 
 Both libraries run in one process and one thread, in turn, on the same states of the same mechanism; the results are
 compared first. Figures are processor time, the best of several repetitions, so that other work on the machine counts
@@ -32,7 +32,6 @@ from chasles.relative.mechanism import Mechanism
 from tests.relative.peer import Peer
 
 COMMAND = "python -m benchmarks.tree_speed"
-PAGE = page.DOCS / "benchmarks" / "trees.md"
 REPETITIONS = 9
 LOOP = 400  # states in the compiled loop on one state at a time
 BATCH = 10_000
@@ -289,6 +288,17 @@ def versus_batch(pair: Pair, ours: dict[str, Call]) -> dict[str, tuple[float, fl
     return result
 
 
+def packed_batch(pair: Pair) -> dict[str, float]:
+    """Time a state [s] of lower triangles of mass matrices."""
+    m, q, x = pair.mechanism, pair.q[: pair.matrices], pair.v[: pair.matrices]
+    out = np.empty((pair.matrices, m.nv * (m.nv + 1) // 2))
+    whole = m.mass_matrix(q)
+    assert np.abs(m.raw.packed_mass_matrix(q, out) - whole[:, *np.tril_indices(m.nv)]).max() < 1e-12
+    assert np.abs(m.terms.mass_product(q, x) - (whole @ x[..., None])[..., 0]).max() < 1e-10
+    calls: dict[str, Call] = {"mass matrix, lower triangle, batch": partial(m.raw.packed_mass_matrix, q, out)}
+    return {name: spent / pair.matrices for name, spent in best(calls, 3).items()}
+
+
 def versus_calls(pair: Pair) -> dict[str, tuple[float, float, float]]:
     """Time of one call [s]: raw (NaN where there is none), checked and of Pinocchio, by function."""
     result, raw, checked, peer = {}, pair.raw(one=True), pair.checked(one=True), pair.peer_calls()
@@ -504,8 +514,8 @@ def main() -> None:
         ["largest deviation, relative", *NAMES, "forward dynamics from `aba`"],
         [[title, *(f"{off[name]:.0e}" for name in (*NAMES, "aba"))] for title, off in {**deviations, **more}.items()],
     )
-    page.write(
-        PAGE,
+    page.show(
+        "trees.md",
         command=COMMAND,
         machine=page.machine(),
         tools=page.versions("chasles", "numba", "numpy", "pin"),

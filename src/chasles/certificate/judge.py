@@ -59,8 +59,8 @@ def certify(
 ) -> Certificate:
     """The certificate of a run, whose verdict is "passed", "failed" or "not judged".
 
-    The whole span is integrated a second time by another method with other steps, and both are compared at some 190
-    random times that do not depend on what was saved, joint by joint, relative to how far and how fast each moves.
+    The whole span is integrated a second time, by another method with other steps. Both runs are compared at about 190
+    random times, which do not depend on what was saved. Each joint counts relative to how far and how fast it moves.
 
     `tolerances` changes some of TOLERANCES, by the names of the lines, or a word of them: {"error": 1e-6}. Controllers
     and laws in Python are called again, unless ask=False. `without` leaves out joints by name, `span` judges a part of

@@ -81,8 +81,8 @@ BROKEN_PIPE, NOT_WRITTEN = 141, 4  # exit status
 def main() -> None:
     """Entry point: errors a user can act on are printed without a traceback.
 
-    The exit status is 2 for them, 4 if something could not be written (a full disk), 130 after Ctrl-C, and 141 if
-    standard output was closed before all was said, as for other programs (`chasles list | head -1`).
+    The exit status is 2 for them, 4 if something could not be written (a full disk), 130 after an interrupt; 141 if
+    standard output was closed too early, as for other programs (`chasles list | head -1`).
     """
     streams.prepare()
     registry.provide({"display of progress": "chasles.cli.progress:RichDisplay"})

@@ -64,9 +64,8 @@ def run(
         chasles run car.toml --law tires.py
         chasles run --resume run.h5
 
-    The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
-    3 if the certificate did not pass (failed, or not judged), 4 if the result could not be written (a full disk), 130
-    if it was interrupted.
+    The exit status is 0 if the run reached its end and its certificate passed. Else: 1 it ended early; 2 wrong input;
+    3 the certificate failed or could not judge; 4 the result could not be written (a full disk); 130 interrupted.
     """
     from chasles.integrate.method_name import named_method
 

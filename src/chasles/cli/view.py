@@ -102,8 +102,8 @@ def show_study(runs: list[str], members: str | None, output: Path | None, laws: 
 
 
 def leave() -> None:
-    """End the command though threads still work on the page. The usual end of Python stops them where they are, with
-    the locks of h5py or of the compiler in their hands, and may then wait for these locks for ever."""
+    """End the command though threads still work on the page. The usual end of Python stops them where they are.
+    They may hold locks of h5py or of the compiler, and Python would wait for these for ever."""
     if threading.active_count() > 1:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -69,8 +69,10 @@ class Equilibrium:
 
     @property
     def stability(self) -> str:
-        """What small displacements do to the energy: "stable" if all of them raise it, "unstable" if one lowers it, or
-        "undecided" if some change it by less than can be told, as that of a body that nothing holds."""
+        """What small displacements do to the energy: "stable" if all raise it, "unstable" if one lowers it.
+
+        "undecided" if some change it by less than can be told, such as those of a body that nothing holds.
+        """
         values, errors = self._curvatures
         if (values < -errors).any():
             return "unstable"

@@ -38,8 +38,8 @@ Made = System | Mechanism | ClosedMechanism
 class Sensitivities:
     """Derivatives of a simulated trajectory, at times `t`; `run` is the trajectory itself.
 
-    sensitivities["q"], ["v"], ["control"] and ["name of a parameter"] are derivatives of the state at each time with
-    respect to the initial coordinates, the initial velocities, the input and the parameter, (times, 2 nv, ...). The
+    sensitivities["q"], ["v"], ["control"] and ["name of a parameter"] are derivatives of the state at each time,
+    (times, 2 nv, ...). They are with respect to initial coordinates, initial velocities, the input, the parameter. The
     first nv rows are δq, the change of q along q exp(δ), the others δv. The initial q changes along q exp(δ) too.
     `state` has all columns, (times, 2 nv, columns), `columns` says which are whose; `work` is the derivative of the
     work. `notes` tells where derivatives are not exact ones of what was computed.

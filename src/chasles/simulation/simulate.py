@@ -92,8 +92,8 @@ def simulate(
     coordinates trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp
     on the left.
 
-    Of a start by name, what is given is held to the last bit, and the rest is found so that all constraints are
-    satisfied, if need be from several guesses; an AssemblyError says which values contradict each other. If nothing is
+    Of a start by name, what is given is held to the last bit. The rest is found so that all constraints are satisfied,
+    if need be from several guesses. An AssemblyError says which values contradict each other. If nothing is
     given, all is found. Arrays and poses have to satisfy the constraints, unless assemble=True projects them there.
     `held` names the joints (or bodies, of poses) whose values stay, or {"q": [...], "v": [...]}; other values are
     guesses then. mode: which of the configurations that a linkage has with these values (`assembly_modes`), 1 for the

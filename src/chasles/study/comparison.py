@@ -184,8 +184,10 @@ class Comparison:
         return table
 
     def recommendation(self, error: float | None = None) -> str:
-        """What the rows say: the fastest run with an error at the end below `error` (by default the geometric mean of
-        all), the one that keeps the energy best, and the fastest that holds the joints to rounding."""
+        """The fastest run with a final error below `error`, by default the geometric mean of all errors.
+
+        Also the run that keeps the energy best, and the fastest that holds the joints to rounding.
+        """
         rows = [row for row in self.rows if np.isfinite(row.error)]
         if not rows:
             return "no run succeeded: try shorter steps"

@@ -94,8 +94,8 @@ def solve_locally(
 ) -> Solution:
     """Integrate with a method for vector spaces that starts each step from X = 0. Source: mueller2022 section 6.3.
 
-    `method` is a tableau or its name, a stepper (f, t, z, h) -> z of your own, or a class of solvers of SciPy such as
-    `scipy.integrate.RK45`, used one step at a time. All take fixed steps of size `step`; without it a SciPy solver
+    `method` is a tableau or its name, or a stepper (f, t, z, h) -> z of your own. It can also be a class of SciPy such
+    as `scipy.integrate.RK45`, used one step at a time. All take fixed steps of size `step`; without it a SciPy solver
     chooses its own, and `options` (rtol, atol, ...) are for its constructor. Methods that look back over several steps
     cannot be used, because the coordinates X of the steps before are others.
     """

@@ -23,13 +23,15 @@ LABEL = 40  # characters of a label of a run
 def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None) -> Figure:
     """Draw quantities of a run, or of several in the same axes, and write the figure if a `file` is given.
 
-    `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "energy.kinetic" or another of
-    `run.energies`, "energy.drift" (of the balance T + V - W), "drift" (violation of the joints), "steps",
-    "certificate", "joints", "joints.NAME", "joints.NAME.velocity" or ".acceleration", "phase.NAME", "reactions.NAME",
-    "forces.NAME" (one of `run.force_names`), "bodies.NAME.position", ".orientation", ".twist" or ".path" (the
-    same of frames, "frames.NAME.path"), "inputs", "forces", "events"; none: an overview. The ending of `file` says
-    which form it gets: .pdf, .svg, .png, ...
-    size: width and height [inches].
+    `runs`: a run, runs, or a mapping of labels to runs. The ending of `file` says which form it gets: .pdf, .svg, .png.
+    size: width and height [inches]. `names`, by default an overview:
+
+        energy, energy.kinetic (or another of run.energies), energy.drift (of T + V - W)
+        drift (violation of the joints), steps, certificate, inputs, forces, events
+        joints, joints.NAME, joints.NAME.velocity, joints.NAME.acceleration, phase.NAME
+        reactions.NAME, forces.NAME (one of run.force_names)
+        bodies.NAME.position, .orientation, .twist, .path; frames.NAME the same
+
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """
     labeled = labeled_runs(runs)

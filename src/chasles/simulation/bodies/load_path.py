@@ -131,9 +131,9 @@ def load_path(
     max_step: float = 0.1,
     iterations: int = 40,
 ) -> LoadPath:
-    """Equilibria of a system with rods as gravity and constant wrenches grow from span[0] to span[1] of their values,
-    through points at which the load turns round, until it leaves the span.
+    """Equilibria of a system with rods along a load that grows, through limit points, until it leaves the span.
 
+    The load is gravity and all constant wrenches, times a factor from span[0] to span[1].
     The path begins at the equilibrium under span[0], from joint coordinates q. max_step: the longest step, in 1 rad,
     lengths of the model and the span, a mean over the bodies.
     """
