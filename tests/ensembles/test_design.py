@@ -140,7 +140,7 @@ def test_wrong_tables(tmp_path, text, message):
         ({"given": {"a": "0:b:3"}}, "a=0:b:3"),
         ({"given": {"a": []}}, "finite numbers"),
         ({"sample": {"a": "uniform(0, 1)"}}, "how many"),
-        ({"sample": {"a": "uniform(0, 1)"}, "n": 0}, "one sample or more"),
+        ({"sample": {"a": "uniform(0, 1)"}, "n": 0}, "n is 0; expected a whole number, 1 or more"),
         ({"given": {"a": "0:1:3"}, "n": 5}, "nothing is sampled"),
         ({"given": {"a": "0:1:3"}, "sample": {"a": "uniform(0, 1)"}, "n": 2}, "given twice"),
         ({"sample": {"a": "uniform(0, 1)"}, "n": 2, "kind": "sobl"}, "did you mean 'sobol'"),

@@ -60,6 +60,12 @@ def constant(x):
     return 1.0
 
 
+def returns(x):
+    if x == 3:
+        sys.exit("gone")
+    return [1.0, None, "text"][int(x)]
+
+
 def large(x):
     return {"series": np.full(1 << 16, x)}  # half a megabyte
 
@@ -262,6 +268,11 @@ def test_nothing_finished_is_computed_again(tmp_path):
         ({"set": {"length": [1, 2]}, "quantities": WANTED, "save": "final"}, "no times"),
         ({"set": {"length": [1, 2]}, "executor": 0}, "executor is 0"),
         ({"set": {"length": [1, 2]}, "executor": "tcp://127.0.0.1:9"}, "no dask scheduler"),
+        ({"set": {"length": [1, 2]}, "executor": "nobody"}, "no dask scheduler answers at nobody"),
+        ({"sample": {"length": "uniform(1, 2)"}, "n": 2.5}, "n is 2.5; expected a whole number"),
+        ({"sample": {"length": "uniform(1, 2)"}, "n": 2, "seed": -1}, "seed is -1"),
+        ({"set": {"length": [1, 2]}, "file": "s.csv"}, "such as study.h5"),
+        ({"set": {"length": [1, 2]}, "resume": True}, "give file="),
     ],
 )
 def test_wrong_input(given, message, monkeypatch):
@@ -281,6 +292,36 @@ def test_wrong_input(given, message, monkeypatch):
 def test_an_unknown_quantity_ends_the_study_at_its_first_member(text, message):
     with pytest.raises(ValueError, match=message):
         ensemble(ARM, set={"length": [0.5, 0.6]}, quantities=text)
+
+
+def test_what_is_wrong_in_all_members_is_said_before_any_is_computed(tmp_path):
+    with pytest.raises(ValueError, match="in a circle: length -> mass -> length"):
+        ensemble(ARM, set={"length": "2 * mass", "mass": "length / 2", "start": [0.1, 0.2]})
+    with pytest.raises(ValueError, match="no parameter 'y'"):
+        ensemble(slow, set={"y": [0, 1]})
+    with pytest.raises(ValueError, match="must be importable in other processes"):
+        ensemble(lambda x: x, set={"x": [0, 1]}, executor=2)
+    (tmp_path / "kept").write_text("")
+    with pytest.raises(ValueError, match="expected a folder for the runs"):
+        ensemble(ARM, set={"mass": [1.0]}, keep=tmp_path / "kept")
+
+
+def test_what_functions_return_or_do_not():
+    found = ensemble(returns, set={"x": [0, 1, 2, 3]})
+    assert found.failed.tolist() == [1, 2, 3]
+    assert "returned None; expected" in found.messages[1]
+    assert "returned 'text'; expected" in found.messages[2]
+    assert found.messages[3].startswith("SystemExit: gone (returns, line")
+
+
+def test_members_are_computed_again_of_the_same_model_alone(tmp_path):
+    model, file = tmp_path / "arm.toml", tmp_path / "s.h5"
+    model.write_text(ARM.read_text())
+    ensemble(model, set={"mass": [1.0]}, file=file)
+    assert Ensemble.open(file, model=ARM).member(0).success  # it moved
+    model.write_text(ARM.read_text().replace("length = 0.5", "length = 0.6"))
+    with pytest.raises(ValueError, match="is not the one of this study"):
+        Ensemble.open(file).member(0)
 
 
 def test_a_study_that_broke_off_before_its_first_member_is_no_obstacle(tmp_path):

@@ -58,8 +58,9 @@ class Design:
             raise ValueError("ensemble: samples are to be taken, but not how many; expected n=1000 or the like")
         if self.n is not None and not self.samples:
             raise ValueError(f"ensemble: n={self.n} is the number of samples, and nothing is sampled")
-        if self.n is not None and self.n < 1:
-            raise ValueError(f"ensemble: n is {self.n}; expected one sample or more")
+        for what, value, least in (("n", 1 if self.n is None else self.n, 1), ("seed", self.seed, 0)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"ensemble: {what} is {value!r}; expected a whole number, {least} or more")
         if self.kind == "saltelli" and (self.axes or self.dimensions != len(self.samples)):
             raise ValueError("ensemble: a saltelli design takes samples of plain numbers alone, without ranges")
         if self.members > MAX_MEMBERS:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +32,7 @@ from chasles.io.result.lock import Lock
 from chasles.io.source import ModelFileError, read
 from chasles.model.suggestion import meant
 
+ENDINGS = (".h5", ".hdf5")
 KEPT_EVERY = 1.0  # seconds after which finished members are written, at the latest
 
 
@@ -70,7 +73,8 @@ def ensemble(
     wanted = tuple(map(quantity, [quantities] if isinstance(quantities, str) else quantities))
     tables = [points] if isinstance(points, str | Path) else list(points)
     plan, fixed = design_of(set or {}, sample or {}, tables, n, design, seed)
-    folder = None if keep is None else Path(keep)
+    folder, place = (None if one is None else Path(one) for one in (keep, file))
+    _check_places(folder, place, resume)
     work = Work(model if callable(model) else str(model), wanted, fixed, options, laws, folder)
     values = plan.values()
     members = Members(values, range(plan.members))
@@ -80,7 +84,6 @@ def ensemble(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     title = title_of(work, plan)
-    place = None if file is None else Path(file)
     if resume and place is not None and place.exists() and not _journal_of(place).exists():
         return _finished(place, title, work)
     lock = None if place is None else Lock(place)  # of two studies that write one file, the second is refused
@@ -93,7 +96,15 @@ def ensemble(
         done = _begin(journal, place, resume)
         left = Members(values, [k for k in range(plan.members) if k not in done])
         _kept(_carried_out(work, left, executor, progress, len(done)), journal)
-        write_study(place, title, values, journal.records, plan.members)
+        try:
+            write_study(place, title, values, journal.records, plan.members)
+        except OSError as error:
+            said = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(
+                error.errno,
+                f"{place} cannot be written ({said}); all members are finished and kept in {journal.file.name}, and "
+                "resume=True (--resume) writes the file",
+            ) from None
         journal.file.unlink()
     finally:
         if lock is not None:
@@ -125,17 +136,43 @@ def _finished(file: Path, title: dict[str, Any], work: Work) -> Ensemble:
     return replace(found, work=work)
 
 
+def _check_places(folder: Path | None, file: Path | None, resume: bool) -> None:
+    """ValueError for places that cannot be written to."""
+    if resume and file is None:
+        raise ValueError("ensemble: resume goes on with the study in a file; give file=... too")
+    if file is not None and (file.suffix not in ENDINGS or file.is_dir()):
+        raise ValueError(f"ensemble: file is {str(file)!r}; expected the name of a study file, such as study.h5")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise ValueError(f"ensemble: keep is {str(folder)!r}, which is a file; expected a folder for the runs")
+
+
 def check(work: Work, first: Mapping[str, Any]) -> None:
     """ValueError for what would be wrong in all members, before anything is computed. first: values of the first."""
     if both := [name for name in first if name in work.fixed]:
         raise ValueError(f"ensemble: {both[0]!r} is set to one value and varied too")
     options = dict(work.options)
-    if not callable(work.model):
+    if callable(work.model):
+        _check_function(work, first)
+    else:
         options = {**_checked_model(work, first).options, **options}
     if any(one.reduction == "series" for one in work.quantities) and not ("every" in options or "save" in options):
         raise ValueError("ensemble: a series needs the same times in all members; give every=...")
     if work.quantities and isinstance(options.get("save"), str) and options["save"] == "final":
         raise ValueError('ensemble: save="final" keeps no times to reduce; leave it out')
+
+
+def _check_function(work: Work, first: Mapping[str, Any]) -> None:
+    """ValueError if a function does not take the parameters."""
+    try:
+        taken = inspect.signature(work.model)
+    except (TypeError, ValueError):  # of some functions nothing is known
+        return
+    try:
+        taken.bind(**work.fixed, **first)
+    except TypeError as error:
+        unknown = [name for name in (*first, *work.fixed) if name not in taken.parameters]
+        said = f"it has no parameter {unknown[0]!r}; {meant(unknown[0], taken.parameters)}" if unknown else f"{error}; "
+        raise ValueError(f"ensemble: the model is a function {taken}: {said}give all of these, and no others") from None
 
 
 def _checked_model(work: Work, first: Mapping[str, Any]) -> Study:
@@ -157,34 +194,41 @@ def _checked_model(work: Work, first: Mapping[str, Any]) -> Study:
 
 def _try_extremes(work: Work, values: Mapping[str, np.ndarray], members: Sequence[Member]) -> None:
     """A warning before anything is computed if the least or the largest value of a parameter is one that the model
-    cannot have: a distribution may lead there unnoticed."""
+    cannot have: a distribution may lead there unnoticed. What is wrong whatever the values, as parameters that depend
+    on each other in a circle, is raised."""
+    wrong = dict[tuple[str, str, int], ModelFileError]()
+    tried = 0
     for name, column in values.items():
-        if column.ndim > 1:
-            continue
-        for which, k in (("least", int(np.argmin(column))), ("largest", int(np.argmax(column)))):
+        for which, k in (
+            (("least", int(np.argmin(column))), ("largest", int(np.argmax(column)))) if column.ndim == 1 else ()
+        ):
+            tried += 1
             try:
                 work.study(members[k][1])
             except ModelFileError as error:
-                caution.warn(
-                    f"ensemble: the {which} value of {name!r}, {column[k]:.6g}, makes a model that cannot be (member "
-                    f"{k}): {error}. Such members become errors, and the others go on"
-                )
-                return
+                wrong[name, which, k] = error
+    if wrong and len(wrong) == tried and len(set(map(str, wrong.values()))) == 1 and len(members) > 1:
+        raise next(iter(wrong.values()))
+    for (name, which, k), error in list(wrong.items())[:1]:
+        caution.warn(
+            f"ensemble: the {which} value of {name!r}, {values[name][k]:.6g}, makes a model that cannot be (member "
+            f"{k}): {error}. Such members become errors, and the others go on"
+        )
 
 
 def title_of(work: Work, plan: Design) -> dict[str, Any]:
     """What a study is, as JSON: two with the same title have the same results. Of a function that is its source and
     the constants it takes from outside, not what it calls."""
     if callable(work.model):
-        name, digest = f"{work.model.__module__}.{work.model.__qualname__}", fingerprint(work.model)["hash"]
+        name = f"{work.model.__module__}.{work.model.__qualname__}"
     else:
-        name, digest = str(Path(work.model).resolve()), _digest(Path(work.model), work.laws)
+        name = str(Path(work.model).resolve())
     drawn = {parameter: str(one) for parameter, one in plan.samples}
     grid = hashlib.sha256(repr(plan.axes).encode()).hexdigest() if plan.axes else ""
     return {
         "version": __version__,
         "model": name,
-        "digest": digest,
+        "digest": digest_of(work),
         "design": str(plan),
         "kind": plan.kind if plan.samples else "grid",
         "shape": list(plan.shape),
@@ -199,12 +243,16 @@ def title_of(work: Work, plan: Design) -> dict[str, Any]:
     }
 
 
-def _digest(file: Path, laws: Mapping[str, Any] | None) -> str:
-    """Of a model: its file, what that includes, and the system, which has the tables and profiles it reads."""
-    parts = [file.read_text(encoding="utf-8", errors="replace"), model_text(load(file, laws=laws))]
+def digest_of(work: Work) -> str:
+    """Of a function its source; of a model its file, what that includes, and the system, which has the tables and
+    profiles it reads."""
+    if callable(work.model):
+        return str(fingerprint(work.model)["hash"])
+    file = Path(work.model)
+    parts = [file.read_text(encoding="utf-8", errors="replace"), model_text(load(file, laws=work.laws))]
     if file.suffix == ".toml":
         parts += [source.text for source in read(file)]
-    parts += [repr(sorted(fingerprint(law).items())) for _, law in sorted((laws or {}).items())]
+    parts += [repr(sorted(fingerprint(law).items())) for _, law in sorted((work.laws or {}).items())]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -6,6 +6,7 @@ What a member gives does not depend on where, beside whom or when it is computed
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
@@ -75,6 +76,7 @@ def chunk_of(work: Work, members: Sequence[Member]) -> list[Finished]:
 def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterator[Finished]:
     """In worker processes. If one dies, those that were on the way are computed again one by one, to find out which
     member it is; that one is an error after some tries."""
+    require_importable(work)
     left = {member[0]: k for k, member in enumerate(members)}  # where they are among all
     chunks = in_chunks(members, workers)
     tries: dict[int, int] = {}
@@ -104,6 +106,17 @@ def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterato
         chunks = [members[k : k + 1] for k in left.values()]
 
 
+def require_importable(work: Work) -> None:
+    """ValueError for a model or laws that other processes cannot have."""
+    try:
+        pickle.dumps(work)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"ensemble: the model and its laws must be importable in other processes: {error}. Write functions in a "
+            "module, or compute in this process (executor=None)"
+        ) from None
+
+
 def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Finished]:
     """On the workers of a dask scheduler: a Client, or its address."""
     try:
@@ -114,7 +127,7 @@ def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Fi
     if isinstance(where, str):
         try:
             client, ours = Client(where, timeout=ANSWER), True
-        except (OSError, TimeoutError) as error:
+        except (OSError, ValueError) as error:  # a TimeoutError is an OSError
             raise ValueError(f"ensemble: no dask scheduler answers at {where}: {error}") from None
     elif not isinstance(where, Client):
         raise ValueError(f"ensemble: executor is {where!r}; expected {WHERE}")

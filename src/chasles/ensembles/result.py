@@ -133,6 +133,13 @@ class Ensemble:
             raise ValueError(
                 "member: the model of this ensemble is not there; give it to `Ensemble.open(file, model=...)`"
             )
+        from chasles.ensembles.ensemble import digest_of
+
+        if self.title.get("digest", found := digest_of(self.work)) != found:
+            raise ValueError(
+                f"member: the model {self.title['model']} is not the one of this study: it was changed, or is another. "
+                "Open the study with the model as it was, `Ensemble.open(file, model=...)`"
+            )
         return self.work.run(self.values(index))
 
     def values(self, index: int) -> dict[str, Any]:

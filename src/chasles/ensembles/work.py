@@ -22,6 +22,7 @@ from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 from chasles.simulation.start.values import StartChangedWarning
 
+PACKAGE = Path(__file__).parents[1]
 ERROR = "error"  # the status of a member that has no result
 ENDED_EARLY = "ended early"
 TIMES_OF_SERIES = "t"  # among the numbers of members with series
@@ -115,7 +116,7 @@ class Work:
         for index, values in some:
             try:
                 begun[index] = self._begun(values, index)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # a model that calls sys.exit ends its member alone
                 found[index] = self._failed(error)
         planned = {index: one.task for index, one in begun.items() if one.task is not None}
         runs = dict(zip(planned, carried_out(list(planned.values()), threads), strict=True))
@@ -150,9 +151,10 @@ class Work:
         begun.said = [str(one.message) for one in said if issubclass(one.category, StartChangedWarning)]
         return begun
 
-    def _failed(self, error: Exception) -> MemberOutcome:
+    def _failed(self, error: BaseException) -> MemberOutcome:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f" ({where.name}, line {where.lineno})" if callable(self.model) else ""
+        own = callable(self.model) and not Path(where.filename).is_relative_to(PACKAGE)
+        place = f" ({where.name}, line {where.lineno})" if own else ""
         return MemberOutcome(ERROR, f"{type(error).__name__}: {error}{place}")
 
     def _outcome(self, run: Run) -> MemberOutcome:
@@ -175,7 +177,12 @@ class Work:
 def _of_numbers(made: Any) -> MemberOutcome:
     """What a function returned: a number, or numbers by name."""
     given = made if isinstance(made, Mapping) else {"value": made}
-    numbers = {str(name): np.asarray(value, dtype=float) for name, value in given.items()}
+    try:
+        numbers = {str(name): np.asarray([] if value is None else value, dtype=float) for name, value in given.items()}
+    except (TypeError, ValueError):
+        numbers = {}
+    if not numbers or any(value is None for value in given.values()):
+        raise TypeError(f"the model returned {made!r}; expected a Study, a Run, a number or numbers by name")
     if bad := [name for name, value in numbers.items() if not np.isfinite(value).all()]:
         raise ArithmeticError(f"{bad[0]!r} is not finite")
     return MemberOutcome(NOT_JUDGED, "", numbers)
