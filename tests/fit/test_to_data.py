@@ -1,6 +1,8 @@
 """Unknown numbers from simulated measurements: exact derivatives, recovery, what cannot be told, bad input."""
 
 import pickle
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -326,3 +328,57 @@ def test_loops_are_fitted_too(tmp_path):
     data = {"t": t, "joints.A": run.joint("A").q[rows, 0], "bodies.rocker.gyro.z": run["rocker"].twist[rows, 2]}
     fit = ch.fit.to_data(file, data, ("coupler", "stiffness", "initial.q.A"))
     assert np.allclose(fit.found.values, list(true.values()), rtol=1e-9)
+
+
+def driven(mass=2.0, damping=0.3, gear=3.0):
+    return ch.System(
+        [ch.Body("arm", mass, (0.2, 0, 0), (0.01, 0.02, 0.02))],
+        [ch.revolute("hinge", "ground", "arm", axis=(0, 1, 0), damping=damping)],
+        actuators=[ch.Actuator("motor", "hinge", gear=gear, lower=-5, upper=5)],
+    )
+
+
+def recorded(truth, t, rng):
+    """What a motor was told from time to time, and the angles that followed, by a sampled controller."""
+    told = rng.normal(size=len(t))
+    run = ch.simulate(
+        truth, (0, t[-1]), controller=lambda now, q, v: told[[round(now / 0.05)]], period=0.05, step=0.01,
+        method="rk4",
+    )  # fmt: skip
+    return {"t": t, "inputs.motor": told, "joints.hinge": run.q[np.searchsorted(run.t, t - 1e-9), 0]}
+
+
+def test_inputs_are_columns_of_the_data():
+    t, rng = 0.05 * np.arange(11), np.random.default_rng(5)
+    data = recorded(driven(1.7, 0.21, 2.4), t, rng)
+    how = {"method": "rk4", "step": 0.01}
+    fit = ch.fit.to_data(partial(driven, damping=0.21), data, {"mass": "0.5:5", "gear": "0.5:9"}, **how)
+    assert [fit["mass"], fit["gear"]] == pytest.approx([1.7, 2.4], rel=1e-7)
+    joint = {"t": t, "inputs.hinge": 2.4 * data["inputs.motor"], "joints.hinge": data["joints.hinge"]}
+
+    def plain(mass=2.0):
+        return replace(driven(mass, 0.21), actuators=())
+
+    fit = ch.fit.to_data(plain, joint, {"mass": "0.5:5"}, **how)
+    assert fit["mass"] == pytest.approx(1.7, rel=1e-7)
+    with_lines = ch.fit.Experiment(joint, inputs="linear")  # not what happened, so the fit is worse
+    assert abs(ch.fit.to_data(plain, with_lines, {"mass": "0.5:5"}, starts=1, **how)["mass"] - 1.7) > 1e-3
+
+
+BAD_INPUTS = {
+    "name": ({"inputs.moter": 0.0}, {}, "column 'inputs.moter' is an input of no one; did you mean 'motor'"),
+    "start": ({"inputs.motor": [np.nan] * 3 + [0.0] * 4}, {}, "input 'motor' has no value before 0.15 s, and the sim"),
+    "empty": ({"inputs.motor": np.nan}, {}, "input 'motor' has no value at any time"),
+    "control": ({"inputs.motor": 0.0}, {"control": [1.0]}, "has the input 'motor' in a column, and control is given"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUTS)
+def test_wrong_inputs(case):
+    columns, more, message = BAD_INPUTS[case]
+    t = 0.05 * np.arange(7)
+    data = {"t": t, "joints.hinge": np.sin(t), **{name: x + 0.0 * t for name, x in columns.items()}}
+    with pytest.raises(ValueError, match=message):
+        ch.fit.to_data(driven, data, {"mass": "0.5:5"}, **more)
+    with pytest.raises(ValueError, match="inputs is 'liniar'; did you mean 'linear'"):
+        ch.fit.to_data(driven, ch.fit.Experiment(data, inputs="liniar"), {"mass": "0.5:5"})

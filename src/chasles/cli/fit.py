@@ -39,6 +39,9 @@ def fit(
     bias: Annotated[
         list[str] | None, Parameter(negative=(), help="A sensor with an unknown constant error; may be given again.")
     ] = None,
+    inputs: Annotated[
+        str, Parameter(help='Columns "inputs.motor" are "held" from each row to the next, or "linear" between rows.')
+    ] = "held",
     loss: Annotated[str, Parameter(help="linear; soft_l1, huber, cauchy or arctan bear outliers.")] = "linear",
     span: Annotated[
         tuple[float, float] | None,
@@ -67,7 +70,7 @@ def fit(
     if not wanted and not alone:
         raise ValueError("fit: nothing is unknown; name what is to be found, --unknown length=0.1:2")
     sensors = _sensors(column, noise, delay, bias)
-    experiments = [Experiment(one, unknown=alone) for one in data]
+    experiments = [Experiment(one, unknown=alone, inputs=inputs) for one in data]
     options: dict[str, Any] = {} if span is None else {"span": span}
     found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None, **options)
     print(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.fit.recorded_input import HELD, recorded_inputs
 from chasles.fit.recording import Recording, recording
 from chasles.fit.sensor import Sensor, channels
 from chasles.fit.trial import Made, Trial, TrialPoint
@@ -28,12 +30,14 @@ class Experiment:
 
     data: a CSV file, or arrays by name, one of them "t". set: values by path, {"parameters.load": 2}. unknown: as in
     `to_data`, but found for this experiment alone, such as {"initial.q.pivot": None}. sensors: by name.
+    inputs: columns such as "inputs.motor" are "held" from each row to the next, or "linear" between rows.
     """
 
     data: Any
     set: Mapping[str, Any] = field(default_factory=dict)
     unknown: Mapping[str, Any] = field(default_factory=dict)
     sensors: Mapping[str, Sensor] = field(default_factory=dict)
+    inputs: str = HELD
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,9 @@ def problem_of(
             notes.append(f"{data.name}: was simulated in joint coordinates, not in absolute ones as the model says")
         if "span" not in options:
             chosen["span"] = _span(study, data)
-        trials.append(Trial(data.name, maker(dict(one.set)), [slots[s] for s in own[i]], found, chosen))
+        inputs, said = recorded_inputs(study.system, data, one.inputs, chosen["span"][0])
+        notes += said
+        trials.append(Trial(data.name, maker(dict(one.set)), [slots[s] for s in own[i]], found, chosen, inputs))
         for channel, kept in zip(found, trials[-1].kept, strict=True):
             if not kept.all():
                 notes.append(f"{data.name}: {int((~kept).sum())} values of {channel.name} are before the start")
@@ -196,7 +202,9 @@ def _span(study: Study, data: Recording) -> tuple[float, float]:
 def _maker(model: Any, names: Mapping[str, Any], laws: Any) -> Callable[[dict[str, Any]], Made]:
     """For values of an experiment, what makes the study of values by path."""
     if callable(model) and not isinstance(model, Study):
-        begin = {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
+        defaults = inspect.signature(model).parameters
+        begin = {name: defaults[name].default for name in names if name in defaults and _given(defaults[name])}
+        begin |= {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
         return lambda fixed: partial(_of_function, model, {**begin, **fixed})
     if isinstance(model, System):
         model = Study(model)
@@ -211,6 +219,11 @@ def _maker(model: Any, names: Mapping[str, Any], laws: Any) -> Callable[[dict[st
     return lambda fixed: partial(
         _of_file, study, {f"parameters.{name}" if name in study.parameters else name: x for name, x in fixed.items()}
     )
+
+
+def _given(argument: inspect.Parameter) -> bool:
+    """Whether an argument has a default that is a number."""
+    return isinstance(argument.default, int | float) and not isinstance(argument.default, bool)
 
 
 def _of_function(model: Callable[..., System | Study], fixed: Mapping[str, Any], values: Mapping[str, float]) -> Study:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.inertia_chart import ten_of
+from chasles.fit.recorded_input import RecordedInput, with_inputs
 from chasles.fit.sensor import Channel
 from chasles.fit.unknown import BODY, PATH, START, Slot, start_of
 from chasles.integrate.explicit import ExplicitStepper
@@ -54,7 +55,15 @@ class TrialPoint:
 class Trial:
     """An experiment. `made` makes the study of values by path; `slots` are its unknowns."""
 
-    def __init__(self, name: str, made: Made, slots: list[Slot], channels: list[Channel], options: Mapping[str, Any]):
+    def __init__(
+        self,
+        name: str,
+        made: Made,
+        slots: list[Slot],
+        channels: list[Channel],
+        options: Mapping[str, Any],
+        inputs: tuple[RecordedInput, ...] = (),
+    ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
@@ -64,7 +73,9 @@ class Trial:
                 'as method="dopri5"'
             )
         self.options["method"] = method
-        self.control = options.get("control")
+        self.control, self.inputs = options.get("control"), inputs
+        if inputs and self.control is not None:
+            raise ValueError(f"{name}: has the input {inputs[0].name!r} in a column, and control is given; give one")
         latest = _latest(channels)
         begin = options.get("span", (min(one.t[0] for one in channels),))[0]
         self.span = (float(begin), _end(channels))
@@ -100,6 +111,8 @@ class Trial:
         """The study with values of the slots."""
         pairs = list(zip(self.slots, slots, strict=True))
         study = self.made({slot.path: float(x[0]) for slot, x in pairs if slot.kind == PATH})
+        if self.inputs:
+            study = replace(study, system=with_inputs(study.system, self.inputs))
         new = {slot.path: ten_of(x) for slot, x in pairs if slot.kind == BODY}
         if new:
             bodies = [body_with(body, new[body.name]) if body.name in new else body for body in study.system.bodies]
@@ -134,7 +147,9 @@ class Trial:
         return simulate(mechanism, self.span, q, v, progress=False, **self._how(point))
 
     def _how(self, point: TrialPoint) -> dict[str, Any]:
-        inner = self.times(point)
+        inner = np.unique(np.concatenate([self.times(point), *(one.t for one in self.inputs)]))
+        apart = np.diff(inner, prepend=-np.inf) > SAME_TIME * (self.span[1] - self.span[0])
+        inner = inner[apart]
         inner = inner[(inner > self.span[0]) & (inner < self.span[1])]
         return {**self.options, "control": self.control, "stops": inner}
 
