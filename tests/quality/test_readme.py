@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import chasles as ch
+from chasles.cli import COMMANDS, MODULES
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
@@ -36,6 +39,8 @@ PAGES = [
 ]
 
 
+# on lines of their own, after a prompt, or in backticks
+COMMAND = re.compile(r"(?:`|^(?:\$ )?(?:\.venv/bin/)?)chasles ([a-z]+(?: [^`\n]*)?)", flags=re.MULTILINE)
 TUTORIALS = sorted(f"docs/learn/{file.name}" for file in (ROOT / "docs" / "learn").glob("*.md"))
 TUTORIALS.remove("docs/learn/index.md")
 
@@ -72,3 +77,48 @@ def test_continuous_integration_runs_the_command_of_the_readme():
     pattern = re.search(r"grep -m1 -E '(.*)' README", (ROOT / ".ci" / "run").read_text())
     assert pattern is not None
     assert re.fullmatch(pattern[1].replace("^", "").replace("$", ""), command)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    pages = [ROOT / "README.md", ROOT / "llms.txt", *(ROOT / "docs").rglob("*.md")]
+    return {str(page.relative_to(ROOT)): page.read_text() for page in pages if not {"_build", "api"} & set(page.parts)}
+
+
+def test_names_in_pages_exist(texts):
+    """`ch.something` in running text and code is a public name."""
+    for page, text in texts.items():
+        for name in set(re.findall(r"\bch\.([a-z]\w*(?:\.\w+)?)", text, flags=re.IGNORECASE)):
+            value = ch
+            for part in name.split("."):
+                if not hasattr(value, part):
+                    assert value is not ch, f"{page}: there is no ch.{name}"
+                    break  # of an instance, not of the class or function
+                value = getattr(value, part)
+
+
+def test_commands_in_pages_exist(texts):
+    """`chasles COMMAND --option`: both are there, by the source of the command."""
+    folder, used = Path(ch.__file__).parent / "cli", set()
+    own = {MODULES.get(command, command) for command in COMMANDS}
+    shared = "".join(file.read_text() for file in folder.glob("*.py") if file.stem not in own)
+    for page, text in texts.items():
+        for line in COMMAND.findall(text):
+            command, *rest = line.split("#")[0].split()
+            if command not in COMMANDS:
+                assert not rest or not rest[0].startswith("-"), f"{page}: there is no command {command!r}"
+                continue
+            used.add(command)
+            source = (folder / f"{MODULES.get(command, command)}.py").read_text() + shared
+            for option in (word.split("=")[0] for word in rest if re.match("--[a-z]", word)):
+                name = option[2:].removeprefix("no-").replace("-", "_")
+                there = f"{name}: " in source or f'"{option}"' in source or option in ("--help", "--version")
+                assert there, f"{page}: chasles {command} has no {option}"
+    assert {"run", "plot", "sweep", "check", "validate"} <= used
+
+
+def test_links_of_all_pages_lead_somewhere(texts):
+    for page, text in texts.items():
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in target and not re.search(r"(^|/)api/|gallery\.md$|\.html$", target):
+                assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"
