@@ -63,10 +63,11 @@ def leave_products_to_the_study(items: list[pytest.Item]) -> None:
     for group in cases.values():
         strength = group[0].get_closest_marker("sample").args[0]
         shown = {item: parts_of(item, strength) for item in group}
+        values = {item: parts_of(item, 1) for item in group}
         missing, often = set().union(*shown.values()), Counter()
         while missing:  # the case that shows most, and of several the one with the values that were shown least
-            best = max(shown, key=lambda item: (len(shown[item] & missing), -sum(often[x] for x in parts_of(item, 1))))
-            often.update(parts_of(best, 1))
+            best = max(shown, key=lambda item: (len(shown[item] & missing), -sum(often[x] for x in values[item])))
+            often.update(values[best])
             missing -= shown.pop(best)
         for item in shown:
             item.add_marker("study")
@@ -93,3 +94,9 @@ def silent_compiler() -> None:
     from chasles.kernel import notice
 
     notice.LISTENER.silent = True
+
+
+@pytest.fixture
+def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An assembly that is impossible is given up after some guesses: forty take ten seconds, and say the same."""
+    monkeypatch.setattr("chasles.assembly.search.RESTARTS", 3)

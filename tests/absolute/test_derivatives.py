@@ -120,6 +120,7 @@ def check_in_all_directions(m, q, v, w, t, bound=1e-11, h=2.0**-7):
             assert off(column, wanted, every) < bound
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("between", [False, True], ids=["to ground", "between bodies"])
 @pytest.mark.parametrize("kind", list(JOINTS))

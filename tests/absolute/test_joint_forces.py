@@ -72,6 +72,7 @@ def compare(system: ch.System, span: float, tolerance: float = 1e-9, space: str 
     return one, two
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("kind", MOVING)
 def test_joints_with_all_that_acts_move_as_in_joint_coordinates(kind):
     compare(system_with(kind), 0.5, space=SPACES[len(kind) % 2])

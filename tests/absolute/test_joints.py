@@ -28,6 +28,7 @@ def expected_accelerations(tree, mechanism, q, v):
     return a
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("between", [False, True], ids=["to ground", "between bodies"])
 @pytest.mark.parametrize("kind", list(JOINTS))
@@ -45,6 +46,7 @@ def test_accelerations_are_those_of_joint_coordinates(kind, between, space):
         assert max(position.max(), speed.max()) < 1e-14
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("between", [False, True], ids=["to ground", "between bodies"])
 @pytest.mark.parametrize("kind", list(JOINTS))

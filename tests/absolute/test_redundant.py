@@ -178,6 +178,7 @@ MOVING = {
 }
 
 
+@pytest.mark.first(3)
 @pytest.mark.filterwarnings("ignore:reactions are")
 @pytest.mark.parametrize("name", MOVING)
 def test_reactions_are_the_smallest_all_along_a_motion(name):
@@ -337,6 +338,7 @@ def test_the_benchmark_of_four_bars(loops, name):
     assert np.log2(errors[0] / errors[2]) / 2 > order - 0.2
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("method", [RK4, ch.integrate.EnergyMomentum()], ids=["RKMK", "EnergyMomentum"])
 @pytest.mark.parametrize("name", LINKAGES)
 def test_ten_seconds(name, method):

@@ -82,6 +82,7 @@ def test_from_a_rod_that_stands_upright_other_guesses_are_needed(monkeypatch):
         mechanism.assemble(upright, held="A")
 
 
+@pytest.mark.usefixtures("few_restarts")
 def test_held_values_that_contradict_each_other_are_named():
     mechanism = slider_crank().compile()
     assert mechanism.joints == ("A", "B", "D")

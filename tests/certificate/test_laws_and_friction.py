@@ -19,6 +19,7 @@ def block(value):
     return ch.System([body], [slide], forces=[ch.JointForce("pull", "slide", value)])
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     ("value", "step", "verdict"),
     [

@@ -71,6 +71,7 @@ def test_the_same_in_all_units_of_length():
     assert found["m"][1].status == "failed"
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3])
 def test_small_and_stiff_bodies_rest(size, coordinates):

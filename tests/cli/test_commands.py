@@ -440,6 +440,7 @@ def test_what_the_start_gives_is_held_and_the_rest_is_found_and_shown(tmp_path):
     assert "0.4 rad" in html_report(other)
 
 
+@pytest.mark.usefixtures("few_restarts")
 @pytest.mark.parametrize(
     ("start", "message"),
     [

@@ -181,6 +181,7 @@ def test_rows_are_derivatives_of_their_residual(kind, on_se3, joined):
             check(make_tile("some", first, second, frames, ROWS_OF[kind]), ROWS_OF[kind], frames, bodies)
 
 
+@pytest.mark.first(4)
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("turns", [0.0, 0.4, 3.7, -12.2])
 @pytest.mark.parametrize("joined", ["ground", "SE3", "SO3xR3"])

@@ -142,6 +142,7 @@ def compact_symplectic():
 COMPLEX = {"su2": SU2, "u3": unitary(3), "sp2": compact_symplectic(), "sl2c": SL2C}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", COMPLEX)
 @pytest.mark.parametrize("method", [RKMK("rk4"), RKMK("butcher6"), CommutatorFree("cf4"), CrouchGrossman("cg3")])
 def test_complex_groups(name, method):

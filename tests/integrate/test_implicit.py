@@ -253,6 +253,7 @@ def test_lie_poisson_midpoint_keeps_energy_and_casimirs():
         assert deviation(casimir) < 1e-14
 
 
+@pytest.mark.study
 def test_lie_poisson_midpoint_does_not_drift_in_a_million_steps():
     solution = solve(TOP, LiePoissonMidpoint(), (0, 1000), TOP_START, step=1e-3, save=1000)
     assert deviation(top_energy(solution.y)) < 1e-14

@@ -168,6 +168,7 @@ def generic_end():
     return reference(generic_rate, 1.0, GENERIC_START)
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("method", [*THETAS, *COMPOSITIONS[:3]], ids=str)
 def test_generic_order_and_end_point(method, generic_end):
     counts = {1: (32, 64, 128, 256), 2: (8, 16, 32, 64), 4: (8, 16, 32), 6: (3, 6, 12)}[method.order]
@@ -201,6 +202,7 @@ def swinging_end():
     return reference(rate, 1.0, GENERIC_START)
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("method", [*THETAS, *VARIATIONAL, Composition(LieVerlet("exp")), Composition()], ids=str)
 def test_body_without_symmetry_and_with_time(method, swinging_end):
     counts = {1: (64, 128, 256), 2: (16, 32, 64), 4: (8, 16, 32)}[method.order]
@@ -304,6 +306,7 @@ def symplectic_defect(step, y):
     return abs(d.T @ form(step(y)[4:]) @ d - form(y[4:])).max()
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize(
     "method", [pytest.param(one, marks=[pytest.mark.study] * (one in COMPOSITIONS[1:4])) for one in ALL], ids=str
 )
@@ -367,6 +370,7 @@ def test_free_body_keeps_its_momentum(method):
 # ---------------------------------------------------------------- long runs
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("method", "bound"),
     [(SymplecticTheta(), 6e-5), (LieVerlet("exp"), 6e-5), (LieVerlet("cay"), 2e-4), (MoserVeselov(), 1e-5)],
@@ -420,6 +424,7 @@ def test_saving():
     assert every.space == SPACE
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "method", [Composition(SymplecticTheta(), "kahan_li"), Composition(MoserVeselov(), "kahan_li")], ids=str
 )

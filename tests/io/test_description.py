@@ -129,7 +129,7 @@ def test_no_option_is_forgotten():
 
 @pytest.mark.filterwarnings("ignore:solve:RuntimeWarning", "ignore:simulate:RuntimeWarning")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.study] * (k % 3 > 0)) for k, name in enumerate(CASES)]
+    "name", [pytest.param(name, marks=[pytest.mark.study] * (k % 6 > 0)) for k, name in enumerate(CASES)]
 )
 def test_what_is_written_repeats_to_the_same_bits_or_says_what_is_missing(name, tmp_path):
     simulate, wanted = CASES[name]

@@ -357,6 +357,7 @@ def test_locks_where_the_system_has_none(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- full disks
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("case", ["fixed", "adaptive", "sampled"])
 def test_a_full_disk_loses_nothing(case, tmp_path, monkeypatch):
     """Whenever it gets full: a message, a file that opens, and the same bits when there is room again."""

@@ -169,6 +169,7 @@ def test_the_result_is_new_memory():
 
 
 @every_function
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=str)
 def test_out(face, batch):
     args = arguments(face, batch)

@@ -178,7 +178,7 @@ def random_tree(rng):
 
 def test_random_trees_against_the_rank_of_the_mass_matrix():
     rng, found = np.random.default_rng(11), {True: 0, False: 0}
-    for _ in range(250):
+    for _ in range(100):
         system = random_tree(rng)
         try:
             mechanism = system.compile()
@@ -197,7 +197,7 @@ def test_random_trees_against_the_rank_of_the_mass_matrix():
         singular = bool(np.linalg.eigvalsh(M / np.outer(size, size))[0] < 1e-12)
         assert (Islands(mechanism).idle(q) is not None) == singular
         found[singular] += 1
-    assert min(found.values()) > 15
+    assert min(found.values()) > 5
 
 
 def test_linearize_and_check_say_so_too():

@@ -39,6 +39,7 @@ def seconds_per_body(function, count: int) -> float:
     return best / count
 
 
+@pytest.mark.first(1)
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("what", ["inverse_dynamics", "forward_dynamics"])
 @pytest.mark.parametrize("shape", ["chain", "star"])

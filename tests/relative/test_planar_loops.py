@@ -30,6 +30,7 @@ def places(axis: str, seed: int) -> list[planar.Place]:
     ]
 
 
+@pytest.mark.first(2)
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("loop", planar.LOOPS)

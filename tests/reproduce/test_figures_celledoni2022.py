@@ -63,6 +63,7 @@ def test_figure_2():
     assert all(claim.agrees for claim in figure.claims)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("data", spinning_top.DATA)
 def test_the_method_on_the_larger_group_moves_the_top_as_the_one_on_rotations(data):
     """(29)-(32) with all twelve unknowns against (21)-(22) in the compiled loop; p stays, q has order 2."""

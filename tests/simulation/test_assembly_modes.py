@@ -38,6 +38,7 @@ def turned(angle) -> float:
     return float((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("angle", [0.8, 2.5])
 def test_four_bar(angle):
     """The coupler's end is where two circles meet."""
@@ -109,6 +110,7 @@ def test_two_loops():
         assert min(np.abs(np.array(ends) - place).max() for place in wanted) < 1e-11
 
 
+@pytest.mark.usefixtures("few_restarts")
 def test_what_is_refused():
     system = closed.four_bar()
     with pytest.raises(ValueError, match="still moves in 1 freedoms"):

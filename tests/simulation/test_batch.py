@@ -272,6 +272,7 @@ ADAPTIVE = [
 PAIRS = [{"method": name, **more} for name in ("bs32", "dop853", "cf43") for more in ADAPTIVE[1:4]]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("more", [*ADAPTIVE, *(pytest.param(one, marks=pytest.mark.study) for one in PAIRS)], ids=str)
 def test_steps_that_follow_the_error_have_the_bits_of_simulate(more):
     """On lanes too, each member its own steps, in any company and on any number of threads."""

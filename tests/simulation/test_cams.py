@@ -52,7 +52,7 @@ def independent(span, speed, times, radius=R):
     return solve_ivp(right, span, [0.0, speed], "DOP853", times, rtol=1e-13, atol=1e-13).y
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("radius", [0.0, 0.012])
 @pytest.mark.parametrize("turn", [1.0, -1.0])
 @pytest.mark.parametrize("coordinates", COORDINATES)
@@ -88,6 +88,7 @@ def spline_of(points):
     return CubicSpline(np.r_[0, np.cumsum(chords)], closed, bc_type="periodic")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("coordinates", COORDINATES)
 def test_a_cam_without_symmetry_against_scipy(coordinates):
     """The follower is where a ray meets SciPy's spline: motion to 1e-8, with the reduced equation of the shaft."""

@@ -47,6 +47,7 @@ def test_a_block_that_is_pushed_up_comes_to_rest_or_slides_back():
         assert run.v[-1, 0] == (0.0 if down < 0 else pytest.approx(down * rest, rel=1e-12))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("mass", "stiffness", "friction", "start"), [(1.0, 100.0, 1.5, 0.2), (3e-3, 7.0, 2e-4, -1e-3)])
 def test_an_oscillator_loses_the_same_at_every_turn_and_stops(mass, stiffness, friction, start):
     """x turns at x0, -(x0 - 2 d), ... with d = F / k, at equal times, until |x| <= d."""

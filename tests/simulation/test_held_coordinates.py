@@ -122,6 +122,7 @@ def stick_and_slip(force, rate, friction, end):
     return q
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("force", "rate"), [(6.0, 20.0), (5.01, 3.0), (5.2, 3.0)])
 def test_slips_shorter_than_a_step_are_seen(force, rate):
     law = f"{force} * sin({rate} * t)"

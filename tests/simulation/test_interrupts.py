@@ -81,6 +81,7 @@ def called(job, at=None):
     return calls[0]
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("name", JOBS)
 def test_ctrl_c_as_a_python_function_begins(name):
     job = JOBS[name]

@@ -85,7 +85,7 @@ def test_masses_on_springs():
     assert np.allclose(np.sort_complex(found.eigenvalues), np.sort_complex(np.linalg.eigvals(expected)), atol=1e-12)
 
 
-@pytest.mark.parametrize("model", ["chain", "all kinds"])
+@pytest.mark.parametrize("model", ["all kinds", pytest.param("chain", marks=pytest.mark.study)])
 def test_derivatives_of_the_accelerations_against_the_oracle(model):
     parts = models.MODELS[model]()
     mechanism, tree = models.system_of(parts).compile(), models.oracle_of(parts)

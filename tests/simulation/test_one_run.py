@@ -176,6 +176,7 @@ def test_every_name_at_the_saved_times(run):
     assert run.certificate.status
 
 
+@pytest.mark.first(8)
 def test_every_name_in_between(run):
     for times in (0.00123, np.array([0.0, 0.0077, 0.01]), np.array([[0.001, 0.002]])):
         check_names(run(times), np.shape(times))

@@ -100,6 +100,7 @@ def test_copies_compute_the_same_bits(kind, way, runs):
     np.testing.assert_array_equal(solved.y, before.y)
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("case", ["sampled", "implicit", "alpha", "alpha adaptive", "closed"])
 def test_runs_of_all_methods_are_pickled(case, tmp_path):
     run = CASES[case](0.02)
@@ -197,7 +198,7 @@ def test_four_threads_on_shared_mechanisms(runs):
         for kind in list(mechanisms)[k % 4 :] + list(mechanisms)[: k % 4]:
             found.append((kind, known(simulated(mechanisms[kind]))))
         q, v, tau = states[k]
-        for _ in range(200):  # long enough for the threads to meet
+        for _ in range(50):  # long enough for the threads to meet
             a = tree.raw.forward_dynamics(q, v, tau, np.empty(tree.nv))
             b = tree.forward_dynamics(q, v, tau)
             c = tree.applied_forces(q, v).tau

@@ -97,6 +97,7 @@ def cases():
                             yield name, given, coordinates, start, method
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 @pytest.mark.parametrize("given", INPUTS)
 @pytest.mark.parametrize("name", SYSTEMS)

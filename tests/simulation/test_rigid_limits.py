@@ -20,6 +20,7 @@ def ball(restitution, mass=2.0, size=1.0, g=G, **more):
     return ch.System([body("ball", mass, size)], [joint], gravity=(0, 0, -g))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("e", "size", "mass"), [(0.5, 1.0, 2.0), (0.8, 1e-3, 1e-6), (0.3, 1e4, 7e5)])
 def test_a_bouncing_slider_comes_to_rest(e, size, mass):
     """It strikes at t1 (1 + 2 e + 2 e² + ...), and rests after t1 (1 + e) / (1 - e), whatever the units."""
@@ -334,6 +335,7 @@ def breaks_off(t, y, p):
     return y[0] - 100.0
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("save", ["all", "final", [0.0, 0.3, 0.7, 1.0, 1.2]])
 def test_a_run_that_broke_off_goes_on_to_the_same_bits(tmp_path, save):
     """With friction and impacts: rests, bounces and the events are the same as if nothing had happened."""

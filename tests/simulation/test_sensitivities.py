@@ -41,6 +41,7 @@ def state_of(mechanism, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return models.coordinates(mechanism, rng), rng.normal(size=mechanism.nv)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", models.MODELS)
 def test_initial_state(model, method):
@@ -184,6 +185,7 @@ def test_the_initial_state_of_a_system_with_every_force(found, derivatives):
     assert found.notes == ()
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("name", [*PARAMETERS, "control"])
 def test_parameters_and_input(found, derivatives, name):
     value = np.asarray(CONTROL if name == "control" else PARAMETERS[name], dtype=float)

@@ -142,6 +142,7 @@ def start_of(mechanism: ch.ClosedMechanism, name: str) -> tuple[np.ndarray, np.n
     return q, mechanism.consistent_velocities(q, rng.normal(size=mechanism.nv))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", LOOPS)
 def test_differences_of_runs(name):
     """Start and parameters, with steps so long that the projection has much to do."""

@@ -82,6 +82,7 @@ def test_held_names_what_stays_and_the_rest_are_guesses():
     assert np.abs(held.poses[0] - run.poses[0]).max() < 1e-12
 
 
+@pytest.mark.usefixtures("few_restarts")
 def test_a_start_that_contradicts_itself_is_named():
     system, span = slider_crank(), (0.0, 0.002)
     for coordinates in ("relative", "absolute"):

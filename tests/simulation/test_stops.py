@@ -21,6 +21,7 @@ def slider():
     return ch.System([ch.Body("b", 1.0, inertia=(0.01,) * 3)], [joint], gravity=(0, 0, 0), forces=[push])
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     ("coordinates", "method", "limit"),
     [
@@ -76,6 +77,7 @@ def test_stops_and_longest_step_are_in_files_of_all_kinds(tmp_path):
     np.testing.assert_array_equal(again.solution.y, whole.solution.y)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("method", [RKMK("dopri5"), ch.integrate.HalfExplicit()], ids=str)
 def test_a_run_goes_on_across_stops(method, tmp_path):
     """Ended at any of its times, on a stop too, it continues to the same bits: stops that are past are not taken again,

@@ -207,6 +207,7 @@ def same_steps(make, names, tolerance, q, v, **options):
     return [run for *_, run in found]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -101,6 +101,7 @@ def test_no_kind_is_forgotten():
     assert set(KINDS) == set(JOINT_KINDS)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("kind", "shape"), SAMPLE)
 def test_a_sample_in_other_units(kind, shape):
     check_sizes(kind, shape)

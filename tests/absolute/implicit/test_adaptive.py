@@ -151,6 +151,7 @@ class Ordered(AdaptiveStepper):
         return True, self.lengths[min(self.steps + 1, len(self.lengths) - 1)] / used
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
     ("method", "order", "steps"),

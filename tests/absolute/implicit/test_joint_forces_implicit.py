@@ -33,6 +33,7 @@ def orders(method, steps, system, end, space, **start):
     return np.log2(off[0] / off[1]), np.log2(work[0] / work[1]), work[1] / np.abs(exact.energies.work[-1]), runs[1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", MOVING)
 @pytest.mark.parametrize("name", METHODS)
 def test_springs_dampers_friction_laws_inputs_and_rotors(name, kind):

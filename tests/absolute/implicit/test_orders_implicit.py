@@ -24,6 +24,7 @@ METHODS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("problem", ["slow", "pendulum"])
 @pytest.mark.parametrize("name", METHODS)

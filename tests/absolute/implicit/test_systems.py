@@ -44,6 +44,7 @@ def observed_order(method, steps, system, end, space, **start):
     return np.log2(coarse / fine), runs[1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", [kind for kind in JOINTS if kind != "weld"])
 @pytest.mark.parametrize("name", METHODS)
 def test_joints(name, kind):
@@ -59,6 +60,7 @@ def test_joints(name, kind):
     assert speed.max() < (1e-3 if name == "index 3" else 1e-10 * (1.0 + np.abs(fine.twists).max()))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", [a_distance, a_line, a_plane, a_custom_link, disc_on_plate])
 @pytest.mark.parametrize("name", ["index 2", "BLieDF3", "HEM4"])
 @pytest.mark.parametrize("space", SPACES)

@@ -37,6 +37,7 @@ def check(problem, method, steps=40, end=0.25):
         assert fine[2] < 1e-7
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("name", METHODS)
 def test_orders(name):
     case = top("slow", "quaternion", "rotation_vector", "mixed")
@@ -72,6 +73,7 @@ def multiplier_defect(problem, method, steps):
     return worst
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     ("local", "name"),
     [
