@@ -209,10 +209,10 @@ def _try_extremes(work: Work, values: Mapping[str, np.ndarray], members: Sequenc
                 wrong[name, which, k] = error
     if wrong and len(wrong) == tried and len(set(map(str, wrong.values()))) == 1 and len(members) > 1:
         raise next(iter(wrong.values()))
-    for (name, which, k), error in list(wrong.items())[:1]:
+    for (name, which, k), reason in list(wrong.items())[:1]:
         caution.warn(
             f"ensemble: the {which} value of {name!r}, {values[name][k]:.6g}, makes a model that cannot be (member "
-            f"{k}): {error}. Such members become errors, and the others go on"
+            f"{k}): {reason}. Such members become errors, and the others go on"
         )
 
 
