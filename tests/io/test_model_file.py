@@ -350,6 +350,7 @@ def test_the_schema_knows_every_field():
                 "curve",
                 "sections",
                 "material",
+                "intrinsic",
                 "loads",
             }
 

@@ -61,7 +61,7 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == ROD:
             count = run_of_elements(table, k)
-            lost, stored = add_rods(table, k, count, values, states, MOVING.size, wrenches, scratch)
+            lost, stored = add_rods(t, table, k, count, values, states, MOVING.size, wrenches, scratch)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == WRENCH:
             power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, scratch)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.rod_states import STATE, states_of_rods
 from chasles.absolute.tables import FORCE_WORK, MECHANISM
-from chasles.force.rod import GIVEN_STRESS, OWN_STRESS, RODS, STRESS_ALONE
+from chasles.force.rod import ACTUATED, GIVEN_STRESS, OWN_STRESS, RODS, STRESS_ALONE
 from chasles.force.table import FORCE, FORCES, ROD
 from chasles.kernel.lanes import WIDTH
 from chasles.model.rod_parts import RodElement
 
 
 class ElementStates(NamedTuple):
-    """Of elements of rods, (..., elements, ...) each: X, its rate, the stress (torque, moments, axial and shear forces)
-    of each, those in the sections at its ends, the stress if X goes on by its rate, and the energy [J]."""
+    """Of elements of rods, (..., elements, ...) each: X, X₀, the rate of X, the stress (torque, moments, axial and
+    shear forces) of each, those in the sections at its ends, the stress if X goes on by its rate, and the energy [J]."""
 
     X: np.ndarray
+    rest: np.ndarray
     rate: np.ndarray
     stress: np.ndarray
     first: np.ndarray
@@ -33,17 +35,22 @@ def elements_of(mechanism: AbsoluteMechanism) -> tuple[RodElement, ...]:
     return tuple(force for force in mechanism.system.forces if isinstance(force, RodElement))
 
 
-def element_states(mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray) -> ElementStates:
-    """The elements of all rods at states (..., bodies, 7) and (..., bodies, 6)."""
+def element_states(
+    mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray, t: ArrayLike = 0.0
+) -> ElementStates:
+    """The elements of all rods at times t and states (..., bodies, 7) and (..., bodies, 6)."""
     count, batch = len(elements_of(mechanism)), central.shape[:-2]
     q = np.ascontiguousarray(central, dtype=float).reshape(-1, 7 * mechanism.n)
     v = np.ascontiguousarray(velocity, dtype=float).reshape(-1, 6 * mechanism.n)
     integers, out = mechanism.packed.view(np.int64), np.empty((len(q), count * STATE.size))
     work, four = np.empty(FORCE_WORK.size(integers)), np.empty(WIDTH * STATE.size)
-    states_of_rods(integers, mechanism.packed, q, v, work, four, out)
+    times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float), batch).ravel())
+    states_of_rods(integers, mechanism.packed, times, q, v, work, four, out)
     rows = out.reshape(*batch, count, STATE.size)
-    parts = np.split(rows, [STATE.rate, STATE.stress, STATE.first, STATE.second, STATE.ahead, STATE.energy], axis=-1)
-    return ElementStates(*parts[:-1], parts[-1][..., 0])  # type: ignore[call-arg]  # six of them
+    parts = np.split(
+        rows, [STATE.rest, STATE.rate, STATE.stress, STATE.first, STATE.second, STATE.ahead, STATE.energy], axis=-1
+    )
+    return ElementStates(*parts[:-1], parts[-1][..., 0])  # type: ignore[call-arg]  # seven of them
 
 
 class GivenStresses:
@@ -54,7 +61,14 @@ class GivenStresses:
         rows = table[FORCES.size :][: table[FORCES.count] * FORCE.size].reshape(-1, FORCE.size)
         self.rows = [row for row in rows if row[FORCE.kind] == ROD]
         values = MECHANISM.part(mechanism.packed, "values")
+        actuated = [row[FORCE.numbers] + RODS.size for row in self.rows if row[FORCE.law]]
+        self.shares = [values[at + ACTUATED.share :][:1] for at in actuated]
         self.places = [values[row[FORCE.numbers] + RODS.stress :][:6] for row in self.rows]
+
+    def put_share(self, share: float) -> None:
+        """Take a part of the intrinsic strain."""
+        for number in self.shares:
+            number[:] = share
 
     def give(self, stresses: np.ndarray | None, alone: bool = False) -> None:
         """Take these; None: those that belong to the poses. alone: their misfit adds nothing to the forces."""

@@ -20,11 +20,12 @@ def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
     """The largest of all rods at the checkpoints [rad and 1]; strains are judged only if a limit is given."""
     turns, strains = [(0.0, "")], [(-1.0, "")]
     for rod in run.mechanism.system.rods:
-        nodes = run.rod(rod.name).nodes
+        motion = run.rod(rod.name)
+        nodes, rest = motion.nodes, motion.rest
         X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
-        turns.append((float(np.linalg.norm(X[..., :3], axis=-1).max()), rod.name))
+        turns += [(float(np.linalg.norm(one[..., :3], axis=-1).max()), rod.name) for one in (X, rest)]
         if not isinstance(rod.section if not isinstance(rod.section, tuple) else rod.section[0], Stiffness):
-            strains.append((_fiber(rod, X), rod.name))
+            strains.append((_fiber(rod, X - rest), rod.name))
     if len(turns) == 1:
         return []
     (turn, most), (strain, rod_name) = max(turns), max(strains)
@@ -39,10 +40,10 @@ def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
     return found
 
 
-def _fiber(rod: Rod, X: np.ndarray) -> float:
-    """|extension| + |curvature| times the distance from the axis + |twist| times it, at most."""
+def _fiber(rod: Rod, apart: np.ndarray) -> float:
+    """Of X - X₀: |extension| + |curvature| times the distance from the axis + |twist| times it, at most."""
     mesh = rod.mesh
-    strain = np.abs(X - mesh.rest) / mesh.lengths[:, None]
+    strain = np.abs(apart) / mesh.lengths[:, None]
     y, z = np.array([rod.outline(float(s)) for s in 0.5 * (mesh.s[:-1] + mesh.s[1:])]).T
     shear = strain[..., 0] * np.hypot(y, z) if "twist" in rod.strains or not rod.strains else 0.0
     axial = strain[..., 3] if "stretch" in rod.strains or not rod.strains else 0.0

@@ -87,11 +87,30 @@ def change_step(workspace, method, h):
 
 
 @kernel
-def predict(workspace, method, t, h):
-    """Predicted: x'' and ζ change as in the step before, λ stays."""
+def keep_multipliers(workspace, method, attempt):
+    """λ and ζ at the begin of the step: kept in the first attempt, taken again in others."""
+    for k in range(3 * workspace.plan.n_nodes):
+        if attempt == 0:
+            method.lam_n[k] = method.lam[k]
+        method.lam[k] = method.lam_n[k]
+    for k in range(3 * workspace.tables.nn):
+        if attempt == 0:
+            method.zeta_n[k] = method.zeta[k]
+        method.zeta[k] = method.zeta_n[k]
+
+
+@kernel
+def predict(workspace, method, t, h, attempt):
+    """Predicted: x'' and ζ change as in the step before, λ stays. From stiff parts, as rods along their axis, that can
+    be far off: then Newton's method is begun again where a stays, and where it vanishes."""
     v, gamma, beta = workspace.v, method.gamma, method.beta
+    keep_multipliers(workspace, method, attempt)
     for k in range(6 * workspace.tables.n):
         method.second[k] = method.rate_n[k] + method.growth[k]
+        if attempt > 0:
+            end = method.a_n[k] if attempt == 1 else 0.0
+            rest = method.of_rate * method.rate_n[k] - method.of_before * method.a_n[k]
+            method.second[k] = (end - rest) / method.of_second
         end = algorithmic(method, k)
         method.rate[k] = v[k] + h * ((1.0 - gamma) * method.a_n[k] + gamma * end)
         method.star[k] = h * (v[k] + h * ((0.5 - beta) * method.a_n[k] + beta * end))
@@ -100,7 +119,6 @@ def predict(workspace, method, t, h):
         keep_rows(workspace, t)
     if method.solved_index == 2:
         for k in range(3 * workspace.tables.nn):
-            method.zeta_n[k] = method.zeta[k]
             method.zeta[k] += method.drift[k]
         displacement(workspace, method.zeta)
         for k in range(6 * workspace.tables.n):

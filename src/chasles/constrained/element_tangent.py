@@ -201,9 +201,10 @@ def is_kept(bodies, i):
 
 
 @kernel
-def element_tiles(job, k, count, mount, at, on_first, on_second, diagonal):
+def element_tiles(job, k, count, mount, at, on_first, on_second, diagonal, power):
     """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`); their wrenches (torque in
-    the body, force in space), to the rows of job.scratch (`PUSH`). diagonal: whether stiffness and damping are."""
+    the body, force in space) and power to the rows of job.scratch (`PUSH`). diagonal: whether stiffness and damping
+    are. power: beside that of the damping."""
     table, s = job.forces.table, job.s
     i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
     a, b, c, d = four_of(table, k, count, FORCE.third)
@@ -211,7 +212,7 @@ def element_tiles(job, k, count, mount, at, on_first, on_second, diagonal):
     (R, r, _), (S, p, _), place = on_first, on_second, at.frame[1]
     u, w = sub(r, place), sub(p, place)
     turn, twist = mul_t(R, sub(cross(u, force), torque)), mul_t(S, sub(torque, cross(w, force)))
-    power = -dot(at.rate[0], at.drag[0]) - dot(at.rate[1], at.drag[1])
+    power = power - dot(at.rate[0], at.drag[0]) - dot(at.rate[1], at.drag[1])
     store_rows(job.scratch, 0, PUSH.size, (*turn, *neg(force), *twist, *force, power, 0.0 * power))
     first = columns_of(on_first, kept_in_space(job.forces.bodies, i), place, H, N)
     second = columns_of(on_second, kept_in_space(job.forces.bodies, j), place, H, N)

@@ -27,6 +27,7 @@ from chasles.constrained.newton import (
     TRIES,
     Attempt,
     Limits,
+    Outcome,
     add_multipliers,
     iterate,
 )
@@ -46,8 +47,9 @@ from chasles.constrained.steps import (
 )
 from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
-from chasles.constrained.workspace import CARRIED, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, COUNTS, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.integrate.status import NOT_FINITE, RUNNING
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference, value_of
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 4e-15  # of positions, relative to how far they are from the origin
 SHARE = 2.0  # tolerance of one body, the slowest too, for a tolerance of all of them
+ATTEMPTS = 3  # to predict a step of given length
 TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was
 
 
@@ -85,7 +88,8 @@ VECTORS = Regions(
     trial_v=6 * SIZES.n_bodies,
     trial_rate=6 * SIZES.n_bodies,
     moved=6 * SIZES.n_bodies,  # the change of x* in an iteration
-    zeta_n=3 * SIZES.n_row_nodes,  # ζ at the begin of the step
+    lam_n=3 * SIZES.n_nodes,  # λ and ζ at the begin of the step
+    zeta_n=3 * SIZES.n_row_nodes,
     error_x=6 * SIZES.n_bodies,  # estimates, of coordinates and of velocities
     error_v=6 * SIZES.n_bodies,
 )
@@ -164,12 +168,18 @@ def advance(workspace, method, t, h):
     h_before = method.last_step[0]
     if h != h_before:
         change_step(workspace, method, h)
-    predict(workspace, method, t, h)
-    predict_angles(workspace, t, h, method.angles)
     cm = (1.0 - am) / (1.0 - af)
     sweeps = sweeps_for(abs(h) * fastest_spin(workspace))
     step = Step(*(t, h, beta * h * h, cm, gamma * h, beta * h / gamma, sweeps, method.solved_index, method.form))
-    outcome = solve(workspace, method, step)
+    outcome = Outcome(False, 0.0, 0.0, 0.0)
+    for attempt in range(1 if method.atol + method.rtol > 0.0 else ATTEMPTS):
+        predict(workspace, method, t, h, attempt)
+        predict_angles(workspace, t, h, method.angles)
+        if workspace.counts[COUNTS.status] == NOT_FINITE:
+            workspace.counts[COUNTS.status] = RUNNING
+        outcome = solve(workspace, method, step)
+        if outcome.converged:
+            break
     if not outcome.converged:
         return give_up(workspace, 1 if method.solved_index == 2 else 0)
     keep_targets(workspace, workspace.targets)

@@ -7,7 +7,7 @@ import functools
 from chasles.constrained.element_tangent import add_element_tangents, element_tiles
 from chasles.constrained.workspace import FORCE_CALL
 from chasles.force.bushing import Mount
-from chasles.force.rod import bent, four_elements, law_of
+from chasles.force.rod import actuation, bent, four_elements, law_of, refer
 from chasles.force.table import FORCE, FORCES, ROD
 from chasles.kernel.address import address_of
 from chasles.kernel.policy import kernel, native
@@ -17,10 +17,11 @@ from chasles.kernel.policy import kernel, native
 def rod_tiles(job, k, count, first, second):
     """Tiles of up to four elements of rods from row k on."""
     table = job.forces.table
+    refer(job.t, table, k, count, job.forces.values, job.scratch)
     element = four_elements(table, k, count, job.forces.values)
     at, law = bent(element, first, second, table[FORCES.size + k * FORCE.size + FORCE.fourth])
     mount = Mount(element.first, element.second, law_of(element, at.X, law), element.damping)
-    element_tiles(job, k, count, mount, at, first, second, False)
+    element_tiles(job, k, count, mount, at, first, second, False, actuation(element, law))
 
 
 @native

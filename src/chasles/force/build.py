@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.force.passive import PASSIVE
+from chasles.force.rod import ACTUATED, RODS
 from chasles.force.table import BUSHING, FORCE, FORCES, ROD, SEEN, SPRING, WRENCH
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
@@ -78,12 +79,27 @@ def body_force_row(
         row[: FORCE.fourth] = ROD, *bodies, bool(np.any(force.damping))
         numbers = [value for frame in frames for value in _frame(frame)]
         matrices = (force.flexibility, force.compliance, force.damping)
-        return row, [*numbers, *(x for one in matrices for x in _tiles(one)), *force.rest, *[0.0] * 6, force.bend]
+        numbers += [*(x for one in matrices for x in _tiles(one)), *force.rest, *[0.0] * 6, force.bend, *[0.0] * 6]
+        return row, numbers + _intrinsic(force)
     body, pose = places[force.body]
     if body < 0:
         raise ValueError(f"wrench {force.name!r}: body {force.body!r} is welded to the ground and does not move")
     row[: FORCE.third] = WRENCH, body, REPRESENTATIONS.index(force.representation)
     return row, _frame(pose)
+
+
+def _intrinsic(element: RodElement) -> list[float]:
+    """`force.rod.ACTUATED` of an element whose reference changes with time, and its programs; else nothing."""
+    own = element.intrinsic
+    if own is None:
+        return []
+    behind = RODS.size + ACTUATED.size
+    places: list[float] = []
+    programs: list[float] = []
+    for program in (one for point in own.programs for one in point):
+        places += [float(behind + len(programs)), float(len(program))]
+        programs += program
+    return [*element.rest, *own.curve[0], *own.curve[1], element.length, 1.0, *places, *programs]
 
 
 def _frame(pose: np.ndarray) -> list[float]:
@@ -146,7 +162,8 @@ def finish(
     for row, values, force in rows:
         value = getattr(force, "value", None)
         if isinstance(value, Law):
-            laws.append(value)
+            if not laws or laws[-1] is not value:  # elements of a rod share one
+                laws.append(value)
             parameters = list(getattr(force, "parameters", ()))
             row[FORCE.parameters], row[FORCE.law] = len(parameters), value.address
             if isinstance(value, Expression) and value.seen:

@@ -359,6 +359,10 @@ class _Builder:
                 one_kind = spec.KindSpec(Load, "", spec.LOADS)
                 loads = given if isinstance(given, list) else [given]
                 return [self._thing(source, f"{path}[{k}]", "rods", one_kind, one) for k, one in enumerate(loads)]
+            if kind == "intrinsic":
+                if not isinstance(given, dict):
+                    raise ValueError(f'is {given!r}; expected strains by name: {{ bend_z = "2 * t" }}')
+                return self._fields(source, path, spec.INTRINSIC, given)
             if kind == "profile":
                 return read_profile(given, source.file.parent, lambda given: self.reader.read("points", given, units))
             if kind == "held":

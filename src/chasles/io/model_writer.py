@@ -101,6 +101,8 @@ def _rod(rod: Rod) -> dict[str, Any]:
         entry["material"] = _thing(rod.material)
     if rod.loads:
         entry["loads"] = [_thing(load) for load in rod.loads]
+    if rod.intrinsic:
+        entry["intrinsic"] = dict(rod.intrinsic)
     return entry
 
 

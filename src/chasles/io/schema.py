@@ -76,6 +76,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "law": _LAW,
     "number or law": {"anyOf": [_NUMBER, _LAW]},
     "pull or law": {"anyOf": [_NUMBER, _LAW]},
+    "strain or law": _NUMBER,
     "numbers or law": {"anyOf": [_NUMBER, _numbers(), _LAW]},
     "by joint": {"type": "object", "additionalProperties": _EACH},
     "by body": {"type": "object", "additionalProperties": _numbers()},
@@ -136,6 +137,8 @@ def _type(name: str) -> dict[str, Any]:
         return _table(spec.MATERIAL)
     if name == "loads":
         return {"type": "array", "items": _table(spec.LOADS)}
+    if name == "intrinsic":
+        return _table(spec.INTRINSIC)
     return TYPES[name]
 
 

@@ -16,7 +16,7 @@ from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
 from chasles.model.cam import Cam
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
-from chasles.model.rod import Rod
+from chasles.model.rod import STRAINS, Rod
 from chasles.screw import shape
 
 
@@ -411,6 +411,10 @@ LOADS = {
     "value": Entry("numbers or law", "six numbers or expressions of t", True, ("N",) * 3 + ("N/m",) * 3),
     "representation": Entry("name", "hybrid (axes of space) or body (turns with the sections)"),
 }
+INTRINSIC = {
+    **{name: Entry("strain or law", "[1/m]") for name in STRAINS[:3]},
+    **{name: Entry("strain or law", "part of the length") for name in STRAINS[3:]},
+}
 RODS = {
     "name": NAME,
     "curve": Entry("curve", "its curve without stress: line, arc, helix or spline", required=True),
@@ -426,6 +430,9 @@ RODS = {
     "loads": Entry("loads", "torques and forces along all of it, for a unit of length"),
     "strains": Entry("names", "those it has, if not all: twist, bend_y, bend_z, stretch, shear_y, shear_z"),
     "modes": Entry("whole", "polynomials along the rod for each of these strains"),
+    "intrinsic": Entry(
+        "intrinsic", "strains without stress beside those of the curve, numbers or expressions of t and s"
+    ),
 }
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {

@@ -13,6 +13,7 @@ from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED
 from chasles.model.expression_function import Table
 from chasles.model.expression_law import put_in
 from chasles.model.placement import LONGEST_NAME
+from chasles.model.rod_intrinsic import ARC_LENGTH
 
 LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
 LONGEST_PATH = 4000  # characters
@@ -64,6 +65,7 @@ class Reader:
             "law": lambda given, _: self.law(given),
             "number or law": lambda given, units: self.value_or_law(given, units, self.number),
             "pull or law": self.pull_or_law,
+            "strain or law": self.strain_or_law,
             "numbers or law": lambda given, units: self.value_or_law(given, units, self.each),
         }
 
@@ -177,6 +179,14 @@ class Reader:
                 raise ValueError(
                     f"uses {both[0]!r}, which is a parameter and what the force depends on; rename the parameter"
                 )
+            return self._put_in(given)
+        return self.value_or_law(given, units, self.number)
+
+    def strain_or_law(self, given: Any, units: Units) -> Any:
+        """The same along a rod, where the arc length is a variable."""
+        if isinstance(given, str) and ARC_LENGTH in used_names(given):
+            if ARC_LENGTH in self.parameters:
+                raise ValueError(f"uses {ARC_LENGTH!r}, which is a parameter and the arc length; rename the parameter")
             return self._put_in(given)
         return self.value_or_law(given, units, self.number)
 

@@ -18,6 +18,7 @@ from chasles.lie import se3
 from chasles.model.body import GROUND
 from chasles.model.placement import as_numbers, check_name
 from chasles.model.rod_curve import ReferenceCurve
+from chasles.model.rod_intrinsic import settled
 from chasles.model.rod_section import Material, Section, Stiffness, between
 from chasles.model.suggestion import meant
 
@@ -89,6 +90,9 @@ class Rod:
     strains: those it has, if not all: of "twist", "bend_y", "bend_z", "stretch", "shear_y" and "shear_z". Its elements
     are then joints with a spring for each, for joint coordinates. modes: how many polynomials each of these strains is
     along all of the rod, whose coordinates are then the only ones; None: each element has its own.
+
+    intrinsic: strains that it takes without stress beside those of its curve, by their names: numbers, or expressions
+    of t and of the arc length s [m], such as {"bend_z": "3 * smooth(t, 0, 1) * s"}. Twist and bends are in 1/m.
     """
 
     name: str
@@ -105,6 +109,7 @@ class Rod:
     loads: Sequence[Load] = ()
     strains: Sequence[str] = ()
     modes: int | None = None
+    intrinsic: Any = ()
 
     def __post_init__(self) -> None:
         check_name("Rod", self.name)
@@ -136,6 +141,7 @@ class Rod:
             raise ValueError(f"{where}: loads is {self.loads!r}; expected a list of chasles.rods.Load(...)")
         self._check_ends(where)
         self._check_strains(where)
+        object.__setattr__(self, "intrinsic", settled(where, self.intrinsic, self.strains, STRAINS))
         if not self.curve.length > 0.0:
             raise ValueError(f"{where}: its curve has length {self.curve.length:g}; expected a positive length [m]")
         if self.element == "helix" and self._stiff and np.isinf(np.array(self._sections[0].matrix)).any():

@@ -16,7 +16,9 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
+from chasles.model.expression_law import put_in
 from chasles.model.rod import STRAINS, Rod
+from chasles.model.rod_intrinsic import ARC_LENGTH
 
 COUPLED = 1e-9  # of the compliances of two strains: what is less does not couple them
 NEWTON = 6  # iterations, quadratic, from what is off by the square of the angles
@@ -79,6 +81,32 @@ def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) ->
             yield _whole(rod, k, strains, springs[k], bodies, frames)
         else:
             yield from _by_modes(rod, k, strains, springs[k], values, bodies, frames)
+
+
+def intrinsic_forces(
+    rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]
+) -> Iterator[tuple[str, list[float | str]]]:
+    """Joints with what their springs push with because of the intrinsic strain: its stiffness times it."""
+    if not rod.intrinsic:
+        return
+    n, laws, stiffness = rod.elements, dict(rod.intrinsic), stiffness_of(rod)
+    middles = 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:])
+    signs = [-1.0 if second[0] == GROUND else 1.0 for second in places[1:]]  # as `elastic_joints` turns them round
+
+    def push(k: int, strain: int, part: float = 1.0) -> float | str:
+        factor, law = part * signs[k] * float(stiffness[k, strain]), laws.get(rod.strains[strain], 0.0)
+        return factor * law if isinstance(law, float) else f"{factor!r} * ({put_in(law, {ARC_LENGTH: middles[k]})})"
+
+    if rod.modes is None:
+        for k in range(n):
+            order = _order(rod, k)[:: int(signs[k])]
+            yield rod.nodes[k + 1], [push(k, strain) for strain in order]
+        return
+    values = polynomials(rod)
+    for strain, name in enumerate(rod.strains):
+        for mode in range(rod.modes) if name in laws else ():
+            parts = [push(k, strain, float(values[strain, mode, k])) for k in range(n)]
+            yield mode_name(rod, strain, mode), [" + ".join(map(str, parts))]
 
 
 def halves(rod: Rod) -> tuple[np.ndarray, np.ndarray]:

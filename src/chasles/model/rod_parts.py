@@ -15,11 +15,12 @@ import numpy as np
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import GROUND, Body, Frame
-from chasles.model.force import BetweenBodies, Wrench
+from chasles.model.force import BetweenBodies, JointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN
-from chasles.model.rod import FREE_END, Rod
-from chasles.model.rod_joints import elastic_joints
+from chasles.model.rod import FREE_END, STRAINS, Rod
+from chasles.model.rod_intrinsic import IntrinsicStrain, intrinsic_strains
+from chasles.model.rod_joints import elastic_joints, intrinsic_forces
 from chasles.model.suggestion import meant
 from chasles.screw import inertia as spatial
 
@@ -60,7 +61,8 @@ class NodeFrame(OfRod, Frame):
 
 @dataclass(frozen=True)
 class RodElement(OfRod, BetweenBodies):
-    """An element of a rod between frames on two bodies: numbers of `RodMesh`."""
+    """An element of a rod between frames on two bodies: numbers of `RodMesh`. value: the law of its intrinsic strain in
+    the middle, with its program as parameters; `intrinsic` has all of it."""
 
     name: str
     bodies: tuple[str, str]
@@ -72,6 +74,10 @@ class RodElement(OfRod, BetweenBodies):
     bend: float
     rod: str
     index: int
+    length: float
+    intrinsic: IntrinsicStrain | None = None
+    value: Any = None
+    parameters: Any = ()
 
     @property
     def points(self) -> tuple[Any, Any]:
@@ -81,6 +87,10 @@ class RodElement(OfRod, BetweenBodies):
 
 class NodeLoad(OfRod, Wrench):
     """What a node has of a load along its rod."""
+
+
+class IntrinsicForce(OfRod, JointForce):
+    """What an elastic joint of a rod is pushed with because its reference is strained."""
 
 
 class Parts:
@@ -175,10 +185,12 @@ class Parts:
             *given, more = joint
             self.joints.append(NodeJoint(*given, **more))
             self.held.setdefault(joint.child, self.joints[-1])
+        for name, value in intrinsic_forces(rod, places):
+            self.forces.append(IntrinsicForce(f"{name} intrinsic", name, value))
 
     def _elements(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         mesh = rod.mesh
-        for k in range(rod.elements):
+        for k, strain in enumerate(intrinsic_strains(rod, STRAINS)):
             (first, at), (second, to) = places[k], places[k + 1]
             element = RodElement(
                 name=f"{rod.name}[{k}]",
@@ -191,6 +203,10 @@ class Parts:
                 bend=float(mesh.bend[k]),
                 rod=rod.name,
                 index=k,
+                length=float(mesh.lengths[k]),
+                intrinsic=strain,
+                value=None if strain is None else strain.value,
+                parameters=() if strain is None else strain.value.program,
             )
             self.forces.append(element)
 

@@ -111,7 +111,7 @@ def add_forces(t, topology, table, values, q, v, tau, wrenches, states, scratch)
             p, e = add_bushing(table, row, values, at, states, STATE.size, wrenches)
             power, energy = power + p, energy + e
         elif kind == ROD:
-            p, e = add_rod(table, row, values, at, states, STATE.size, wrenches)
+            p, e = add_rod(t, table, row, values, at, states, STATE.size, wrenches, scratch)
             power, energy = power + p, energy + e
         elif kind == WRENCH:
             power += add_wrench(t, table, row, values, at, states, STATE.size, wrenches, scratch)

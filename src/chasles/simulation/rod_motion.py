@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.rods import ElementStates, element_states, elements_of
 from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.model.rod import STRAINS, Rod
+from chasles.model.rod_intrinsic import strains_at
 from chasles.model.rod_joints import coordinates_of, halves, stiffness_of
 
 
@@ -21,16 +23,17 @@ class RodMotion:
     shears; torque and bending moments [N m], axial and shear forces [N].
     """
 
-    def __init__(self, rod: Rod, mechanism: AbsoluteMechanism, poses: np.ndarray, twists: np.ndarray):
-        self.rod, self._mechanism, self._poses, self._twists = rod, mechanism, poses, twists
+    def __init__(self, rod: Rod, mechanism: AbsoluteMechanism, poses: np.ndarray, twists: np.ndarray, t: ArrayLike):
+        self.rod, self._mechanism, self._poses, self._twists, self._t = rod, mechanism, poses, twists, t
 
     @cached_property
     def _states(self) -> ElementStates:
         own = [k for k, element in enumerate(elements_of(self._mechanism)) if element.rod == self.rod.name]
         part = slice(own[0], own[-1] + 1)
-        every = element_states(self._mechanism, *self._mechanism.state(self._poses, self._twists))
+        central, velocity = self._mechanism.state(self._poses, self._twists)
+        every = element_states(self._mechanism, central, velocity, self._t)
         parts = [one[..., part, :] for one in every[:-1]]
-        return ElementStates(*parts, every.energy[..., part])  # type: ignore[call-arg]  # six of them
+        return ElementStates(*parts, every.energy[..., part])  # type: ignore[call-arg]  # seven of them
 
     @property
     def s(self) -> np.ndarray:
@@ -53,10 +56,15 @@ class RodMotion:
         return found
 
     @property
+    def rest(self) -> np.ndarray:
+        """X₀ of the elements, the logarithm of the second node's pose in the first without stress, (times, elements,
+        6)."""
+        return self._states.rest
+
+    @property
     def strains(self) -> np.ndarray:
         """Mean of each element, beyond those without stress, (times, elements, 6)."""
-        mesh = self.rod.mesh
-        return (self._states.X - mesh.rest) / mesh.lengths[:, None]
+        return (self._states.X - self._states.rest) / self.rod.mesh.lengths[:, None]
 
     @property
     def stresses(self) -> np.ndarray:
@@ -105,16 +113,19 @@ class JointedRodMotion(RodMotion):
         own, ends = [STRAINS.index(name) for name in rod.strains], halves(rod)
         first, second = (pose_group.compose(nodes[..., k : k + rod.elements, :], ends[k]) for k in range(2))
         between = coordinates_of(rod, pose_group.compose(pose_group.inverse(first), second))
+        grown = mesh.lengths[:, None] * strains_at(rod, np.asarray(self._t, dtype=float), STRAINS)
+        between = between - grown[..., own]
         stress = np.full(X.shape, np.nan)
         stress[..., own] = stiffness_of(rod) / mesh.lengths[:, None] * between
         energy = 0.5 * (stress[..., own] * between).sum(axis=-1)
-        return ElementStates(X, np.zeros_like(X), stress, stress, stress, stress, energy)
+        rest = np.broadcast_to(mesh.rest + grown, X.shape)
+        return ElementStates(X, rest, np.zeros_like(X), stress, stress, stress, stress, energy)
 
 
-def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray) -> RodMotion:
-    """A rod by its name, of a mechanism in either coordinates."""
+def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray, t: ArrayLike) -> RodMotion:
+    """A rod by its name, of a mechanism in either coordinates, at times t."""
     rod = mechanism.system.rod(name)
     if rod.strains:
-        return JointedRodMotion(rod, mechanism, poses, twists)
+        return JointedRodMotion(rod, mechanism, poses, twists, t)
     own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
-    return RodMotion(rod, own, poses, twists)
+    return RodMotion(rod, own, poses, twists, t)

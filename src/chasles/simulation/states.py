@@ -265,7 +265,7 @@ class States:
 
     def rod(self, name: str) -> RodMotion:
         """A rod by its name: nodes, strains, stresses, curve, energy."""
-        return rod_motion(self.mechanism, name, self.poses, self.twists)
+        return rod_motion(self.mechanism, name, self.poses, self.twists, self.t)
 
     # ------------------------------------------------------------ in parts, for runs larger than memory
 

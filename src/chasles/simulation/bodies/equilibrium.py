@@ -58,7 +58,7 @@ class BodyEquilibrium:
     def rod(self, name: str) -> RodMotion:
         """A rod by its name: nodes, strains, stresses, curve."""
         mechanism = self.statics.mechanism
-        return rod_motion(mechanism, name, self.poses, np.zeros((mechanism.n, 6)))
+        return rod_motion(mechanism, name, self.poses, np.zeros((mechanism.n, 6)), self.statics.t)
 
     def __str__(self) -> str:
         tips = [name for rod in self.system.rods for name in rod.bodies[-1:]]
@@ -90,14 +90,15 @@ class Solver:
         mechanism = self.statics.mechanism
         dynamics = BodyDynamics(mechanism, "auto", True)
         central = dynamics.split(dynamics.start(self.statics.t, q, None, None, None, None))[0]
-        states = element_states(mechanism, central, np.zeros((mechanism.n, 6)))
+        self.statics.given.put_share(0.0 if q is None else 1.0)  # without stress, or near the place that is looked for
+        states = element_states(mechanism, central, np.zeros((mechanism.n, 6)), self.statics.t)
         return StaticIterate(np.array(central), np.zeros((len(mechanism.tiles), 3)), states.stress)
 
-    def solve(self, at: StaticIterate, load: float) -> tuple[StaticIterate, int, StaticEquations]:
+    def solve(self, at: StaticIterate, load: float, share: float = 1.0) -> tuple[StaticIterate, int, StaticEquations]:
         """The equilibrium under a load near an iterate, iterations, and the equations there."""
         from scipy.sparse.linalg import splu  # slow to load
 
-        self.statics.put_load(load)
+        self.statics.put_load(load, share)
         n, last = 6 * self.statics.mechanism.n, np.inf
         units = np.tile([1.0] * 3 + [self.length] * 3, n // 6)
         for k in range(self.most):
@@ -119,7 +120,7 @@ class Solver:
         """The equilibrium under the full load, by load steps."""
         counts = []
         for load in np.linspace(0.0, 1.0, steps + 1)[1:]:
-            at, count, equations = self.solve(at, float(load))
+            at, count, equations = self.solve(at, float(load), float(load))
             counts.append(count)
         return at, tuple(counts), equations
 
@@ -168,7 +169,7 @@ def _described(
     joints = dynamics.coordinates(dynamics.state(at.q, still, mechanism.angles(at.q)))[0]
     return BodyEquilibrium(
         *(mechanism.poses(at.q), joints, float(np.abs(left).max(initial=0.0)), counts, lowering(equations)),
-        *(float(element_states(mechanism, at.q, still).energy.sum()), statics.system, statics, at),
+        *(float(element_states(mechanism, at.q, still, statics.t).energy.sum()), statics.system, statics, at),
     )
 
 

@@ -104,16 +104,17 @@ class BodyStatics:
         self._full = [numbers.copy() for *_, numbers in found]
         return found
 
-    def put_load(self, load: float) -> None:
-        """Gravity and constant wrenches times a factor."""
+    def put_load(self, load: float, share: float = 1.0) -> None:
+        """Gravity and constant wrenches times a factor, and a share of the intrinsic strain of rods."""
         self.load = load
+        self.given.put_share(share)
         for (*_, numbers), full in zip(self._constants, self._full, strict=True):
             numbers[:] = load * full
 
     @property
     def has_loads(self) -> bool:
         """Whether there is something that a factor multiplies."""
-        return bool(self.weight.any() or any(full.any() for full in self._full))
+        return bool(self.weight.any() or any(full.any() for full in self._full) or self.given.shares)
 
     def _places(self) -> None:
         """Rows and columns of the numbers that the kernels give: blocks of the bodies, then couplings."""
@@ -244,7 +245,7 @@ class BodyStatics:
         """The iterate after a change of all unknowns."""
         n = self.mechanism.n
         d = change[: 6 * n].reshape(n, 6)
-        stresses = None if at.stresses is None else element_states(self.mechanism, at.q, d).ahead
+        stresses = None if at.stresses is None else element_states(self.mechanism, at.q, d, self.t).ahead
         R = quaternion_to_matrix(at.q[:, :4])
         screws = np.concatenate([d[:, :3], np.einsum("nji,nj->ni", R, d[:, 3:])], axis=1)
         q = pose_group.compose(at.q, pose_group.exp(screws))

@@ -21,6 +21,7 @@ from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, TwoPointForce, Wrench
 from chasles.model.law import Law
 from chasles.model.program import OWN_ARGUMENTS
+from chasles.model.rod_parts import RodElement
 from chasles.simulation.laws.calls import law_changes, law_values, weighed
 from chasles.simulation.states import States
 
@@ -160,11 +161,13 @@ def _names(value: Any) -> tuple[Any, ...]:
 
 
 def items_with_laws(system: Any) -> Iterator[tuple[Any, Law]]:
-    """Forces and constraints with their laws."""
+    """Forces and constraints with their laws; elements of a rod that share one are there once."""
+    last = None
     for item in (*system.forces, *system.constraints):
         law = item.law if isinstance(item, CustomConstraint | Cam) else getattr(item, "value", None)
-        if isinstance(law, Law):
+        if isinstance(law, Law) and not (isinstance(item, RodElement) and law is last):
             yield item, law
+        last = law
 
 
 def called_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, in_time: bool = False) -> Iterator[CalledLaw]:
