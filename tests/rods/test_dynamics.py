@@ -98,7 +98,7 @@ def test_rotating_beam():
     assert flap == pytest.approx([13.1702, 37.6031], rel=2e-4)
 
 
-@pytest.mark.parametrize("step", [0.025, 0.01, 0.005])
+@pytest.mark.parametrize("step", [0.025, 0.01])
 def test_a_slender_rod_takes_long_steps(step):
     """A nylon rod of 2 mm falls: its waves along the axis are 1e3 times as fast as what is seen. With the prediction of
     the step before alone, Newton's method fails at 25 and 10 ms."""
