@@ -20,6 +20,7 @@ class ElementStates(NamedTuple):
     """Of elements of rods, (..., elements, ...) each: X, X₀, the rate of X, the stress (torque, moments, axial and
     shear forces) of each, those in the sections at its ends, the stress if X goes on by its rate, and the energy
     [J]."""
+
     X: np.ndarray
     rest: np.ndarray
     rate: np.ndarray
