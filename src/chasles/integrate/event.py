@@ -163,15 +163,18 @@ def ended_by(occurrences: list[Occurrence]) -> str:
     return f"ended by the event{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def bracketed_zero(function: Callable[[float], float], low: float, high: float, at_low: float, at_high: float) -> float:
-    """A zero between two points of opposite sign, to the last bits, in some ten values of a smooth function.
+def bracketed_zero(
+    function: Callable[[float], float], low: float, high: float, at_low: float, at_high: float, finest: float = 0.0
+) -> float:
+    """A zero between two points of opposite sign, to the last bits or to `finest`, in some ten values of a smooth
+    function.
 
     By turns a parabola finds the zero, a longer step to it closes the bracket on the other side, and a bisection guards
     both (as in algorithm 748 of the ACM). Returns the end of the final bracket on the far side, where the sign has
     changed.
     """
     reach, width = 2.0, np.inf  # of the longer steps, and of the bracket before these two
-    finest = 2.0**-66 * abs(high - low)  # a zero at the lower end, whose bits would have no end
+    finest = max(finest, 2.0**-66 * abs(high - low))  # a zero at the lower end, whose bits would have no end
     left = low, at_low  # the end that was given up last
     for turn in range(300):
         least = max(2 * np.spacing(max(abs(low), abs(high))), finest)

@@ -257,7 +257,8 @@ class FixedStepper(Stepper):
                 def after_step(h: float, level=level) -> float:
                     return level(t + h, self._point_at(t, y, t + h))
 
-                size = bracketed_zero(after_step, 0.0, self.time - t, before, after)
+                instant = math.ulp(max(abs(t), abs(self.time)))  # times between t + h and the next are none
+                size = bracketed_zero(after_step, 0.0, self.time - t, before, after, instant)
                 found.append((abs(size), occurrence(event, t + size, self._point_at(t, y, t + size), shown)))
         return up_to_terminal(found)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import examined
+from chasles.absolute.assembly import examined, may_depend
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.cached import cached_property
 from chasles.model.constraint import Drive
@@ -116,9 +116,17 @@ class BodyJointView:
 
     def of_joints(self: Any, function: Function) -> Function:
         def seen(t: float, y: np.ndarray, p: np.ndarray) -> Any:
-            return function(t, np.concatenate([*self.coordinates(y), y[-1:]]), p)
+            return function(t, self._in_joints_once(y), p)
 
         return seen
+
+    def _in_joints_once(self: Any, y: np.ndarray) -> np.ndarray:
+        """A state in joint coordinates; several events look at the same one."""
+        known, found = getattr(self, "_last_seen", (b"", None))
+        if (now := y.tobytes()) != known:
+            found = np.concatenate([*self.coordinates(y), y[-1:]])
+            self._last_seen = now, found
+        return found.copy()
 
     @cached_property
     def _own(self: Any) -> np.ndarray:
@@ -174,7 +182,9 @@ class BodyJointView:
             held.append(Drive(name, joint, float(q[tree.tree.coordinates[joint].start + k]), k))
         system = replace(base.system, constraints=[*base.system.constraints, *held])
         closed = AbsoluteMechanism(system, base.spaces, True, base.baumgarte, base.inputs, base.every_angle)
-        tree = getattr(tree, "spanning", tree)
-        central, _ = base.state(tree.poses(q, base.bodies), np.zeros((base.n, 6)))
-        found.mechanism = examined(closed, central, t)
+        if may_depend(base):
+            tree = getattr(tree, "spanning", tree)
+            central, _ = base.state(tree.poses(q, base.bodies), np.zeros((base.n, 6)))
+            closed = examined(closed, central, t)
+        found.mechanism = closed  # holds of single coordinates of a tree never depend on each other
         return found
