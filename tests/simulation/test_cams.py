@@ -82,6 +82,37 @@ def test_an_eccentric_is_a_slider_crank(coordinates, turn, radius):
     assert np.abs(force - MASS * (acceleration + GRAVITY)).max() < 4e-4 * np.abs(force).max()
 
 
+@pytest.mark.parametrize("coordinates", COORDINATES)
+def test_an_eccentric_below_a_flat_face_is_a_scotch_yoke(coordinates):
+    """x = e cos θ + R, wherever the face is held along itself: motion, force and torque of the contact."""
+    run = ch.simulate(
+        eccentric(face=(1, 0, 0), point=(0, 0.01, 0)),
+        (0.0, 0.5),
+        q={"shaft": 0.0, "guide": R + E},
+        v={"shaft": 25.0},
+        coordinates=coordinates,
+        rtol=1e-10,
+        atol=1e-12,
+        certificate=False,
+    )
+
+    def right(_, y):
+        first, second = -E * np.sin(y[0]), -E * np.cos(y[0])
+        return [y[1], -MASS * first * (second * y[1] ** 2 + GRAVITY) / (INERTIA + MASS * first**2)]
+
+    theta, speed = solve_ivp(right, (0.0, 0.5), [0.0, 25.0], "DOP853", run.t, rtol=1e-13, atol=1e-13).y
+    assert theta[-1] > 4 * np.pi
+    assert np.abs(run["follower"].pose[:, 4] - E * np.cos(theta) - R).max() < 1e-7 * R
+    assert np.abs(run["disc"].twist[:, 2] - speed).max() < 1e-7 * speed.max()
+    assert np.ptp(run.energies.total) < 1e-9 * np.abs(run.energies.total).max()
+    rate = np.array([right(0.0, y)[1] for y in zip(theta, speed, strict=True)])
+    force = MASS * (GRAVITY - E * np.cos(theta) * speed**2 - E * np.sin(theta) * rate)
+    wrench = run.reactions("cam")
+    assert np.abs(wrench[:, 3] - force).max() < 4e-4 * np.abs(force).max()
+    moment = -E * np.sin(theta) * force  # about the body's origin; it acts where the circle is farthest
+    assert np.abs(wrench[:, 2] - moment).max() < 1e-3 * np.abs(moment).max()
+
+
 def spline_of(points):
     closed = np.vstack([points, points[:1]])
     chords = np.linalg.norm(np.diff(closed, axis=0), axis=1)
@@ -165,11 +196,20 @@ def wavy(count=9):
     return np.column_stack([size * np.cos(angle), size * np.sin(angle)])
 
 
-@pytest.mark.parametrize("radius", [0.0, 0.004, -0.003])
+def egg(count=9):
+    """A closed curve without symmetry that is nowhere hollow."""
+    angle = 2 * np.pi * np.arange(count) / count
+    size = 0.05 * (1 + 0.1 * np.cos(angle + 0.3) + 0.05 * np.sin(2 * angle))
+    return np.column_stack([size * np.cos(angle), size * np.sin(angle)])
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.004, -0.003, None])
 def test_rows_are_derivatives(radius):
     """J v and the acceleration term by differences of the residual, along motions in space of two free bodies."""
     at = [0.6, 0.0, 0.8, 0.0, 0.01, -0.02, 0.03]
-    cam = ch.Cam("cam", ("one", "two"), wavy(), (0.02, 0.01, -0.03), at, radius=radius)
+    follower = {"radius": radius} if radius is not None else {"face": (0.3, -0.8, 0.4)}
+    profile = wavy() if radius is not None else egg()
+    cam = ch.Cam("cam", ("one", "two"), profile, (0.02, 0.01, -0.03), at, **follower)
     bodies = [ch.Body(name, 1.0, inertia=(1, 1, 1)) for name in ("one", "two")]
     joints = [ch.free(f"to {name}", "ground", name) for name in ("one", "two")]
     mechanism = ch.System(bodies, joints, constraints=[cam]).compile()
@@ -243,6 +283,10 @@ def test_freedoms_and_linearization():
         ({"profile": [[0, 0], [1, 0], [1, 0], [1, 1]]}, r"has the point \[1.0, 0.0\] twice, numbers 1 and 2"),
         ({"profile": [[0, 0], [1, 1], [1, 0], [0, 1]]}, "profile crosses itself near"),
         ({"profile": wavy(), "radius": -0.05}, "the profile is hollow with a radius of"),
+        ({"profile": wavy(), "face": (1, 0, 0)}, "hollow or straight near .* take a rounder profile, or a roller"),
+        ({"face": (1, 0, 0), "radius": 0.01}, "radius = 0.01 m and a flat face exclude each other"),
+        ({"face": (1, 0, 0), "closed": False}, "closed = false and a flat face exclude each other"),
+        ({"face": (0, 0, 0)}, "face .* has no length; expected a direction"),
         ({"bodies": ("disc", "disc")}, "two different bodies"),
         ({"profile": [[0, 0], [np.nan, 1], [1, 0]]}, "not finite"),
     ],
@@ -255,9 +299,9 @@ def test_bad_cams_are_named(given, message):
 
 
 def test_cams_in_files(tmp_path):
-    system = eccentric(12, radius=0.003)
-    (tmp_path / "model.toml").write_text(model_text(system))
-    assert ch.load(tmp_path / "model.toml").system == system
+    for system in (eccentric(12, face=(1, 0, 0)), eccentric(12, radius=0.003)):
+        (tmp_path / "model.toml").write_text(model_text(system))
+        assert ch.load(tmp_path / "model.toml").system == system
     rows = "\n".join(f"{1000 * x!r};{100 * y!r}" for x, y in circle(12).tolist())
     (tmp_path / "cam.csv").write_text(f"x [mm];y [cm];load [N]\n{rows}\n")
     text = model_text(system)

@@ -302,7 +302,7 @@ CONSTRAINT_SPECS = {
     ),
     "cam": KindSpec(
         Cam,
-        "a point or a roller of the second body stays on a planar curve of the first",
+        "a point, a roller or a flat face of the second body stays on a planar curve of the first",
         {
             "name": NAME,
             "bodies": Entry("names", "the cam and the follower", required=True),
@@ -311,6 +311,7 @@ CONSTRAINT_SPECS = {
             "at": Entry("pose", "the frame of the profile on the cam"),
             "closed": Entry("flag", "false: the curve has two ends"),
             "radius": Entry("number", "of the roller [m]"),
+            "face": Entry("vector", "normal of a flat face through the point, away from the cam, on the follower"),
         },
     ),
     "custom": KindSpec(

@@ -1,9 +1,12 @@
-"""Cams: a point of one body, or the center of a roller on it, stays on a planar curve of another.
+"""Cams: a point of one body, the center of a roller on it, or its flat face stays on a planar curve of another.
 
 The curve is a cubic spline through points, c(u), with the length of the chords as its parameter: periodic if it is
 closed, natural if it is open. For a point r in its plane, u is that of the nearest place, so it is no state: it is
 found anew wherever the constraint is evaluated, and there is no seam. With the tangent e and the normal n there, the
 distance φ = n·(r - c) has the gradient n and the second derivative -κ/(1 - φ κ) e eᵀ, κ = n·c''/|c'|².
+
+A flat face through r with the normal m, away from the cam, touches where m·c(u) is largest, m·c' = 0. So φ = m·(r - c)
+changes with m and r alone, φ' = m·r' + m'·(r - c), and m·c'' u' = -m'·c'.
 """
 
 from __future__ import annotations
@@ -22,7 +25,16 @@ from chasles.lie import pose as pose_group
 from chasles.lie import quaternion
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.law import Law
-from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name, two_bodies
+from chasles.model.placement import (
+    ORIGIN,
+    Pose,
+    as_numbers,
+    as_pose,
+    check_name,
+    frame_with_z,
+    two_bodies,
+    unit_vector,
+)
 
 MOST = 2000  # points of a profile
 FINE = 4  # places of each piece at which a profile is checked
@@ -121,7 +133,53 @@ def on_profile(t: Any, poses: Any, twists: Any, p: Any, out: Any) -> None:
     out[39] = bend / (1.0 - distance * bend) * along * along - dot(n, more)
 
 
-LAW = Law(on_profile)
+@kernel
+def farthest(p: Any, mx: Any, my: Any) -> Any:
+    """Parameter of the place of a closed convex curve that is farthest along (mx, my)."""
+    length, pieces, u, most = p[CURVE.length], int(p[CURVE.pieces]), 0.0, 0.0
+    for k in range(pieces):
+        cx, cy, _, _, _, _ = on_curve(p, p[CURVE.size + k])
+        if k == 0 or mx * cx + my * cy > most:
+            u, most = p[CURVE.size + k], mx * cx + my * cy
+    for _ in range(ITERATIONS):
+        _, _, dx, dy, ddx, ddy = on_curve(p, u)
+        longest = length / pieces
+        step = max(-longest, min(longest, -(mx * dx + my * dy) / min(mx * ddx + my * ddy, -1e-300)))
+        u += step
+        u -= length * np.floor(u / length)
+        if not abs(step) > SAME_PLACE * length:
+            break
+    return u
+
+
+def on_face(t: Any, poses: Any, twists: Any, p: Any, out: Any) -> None:
+    """The same for a flat face: the plane x, y of the second frame, whose z points away from the cam."""
+    RA = quaternion.to_matrix((poses[0], poses[1], poses[2], poses[3]))
+    RB = quaternion.to_matrix((poses[7], poses[8], poses[9], poses[10]))
+    r = mul_t(RA, (poses[11] - poses[4], poses[12] - poses[5], poses[13] - poses[6]))
+    R = mat_mul(transpose(RA), RB)  # of the second frame in the first
+    m = (R[2], R[5], R[8])
+    place = farthest(p, primal(m[0]), primal(m[1]))
+    _, _, dx, dy, ddx, ddy = on_curve(p, place)
+    u = place - (m[0] * dx + m[1] * dy) / primal(m[0] * ddx + m[1] * ddy)  # a last step, for dual numbers too
+    cx, cy, dx, dy, ddx, ddy = on_curve(p, u)
+    wA, uA = (twists[0], twists[1], twists[2]), (twists[3], twists[4], twists[5])
+    wB, uB = mul(R, (twists[6], twists[7], twists[8])), mul(R, (twists[9], twists[10], twists[11]))
+    off, turn = (r[0] - cx, r[1] - cy, r[2]), sub(wB, wA)
+    rate, change = sub(sub(uB, uA), cross(wA, r)), cross(turn, m)
+    out[0] = dot(m, off)
+    store3(out, 3, cross(m, (cx, cy, 0.0 * cx)))
+    store3(out, 6, (-m[0], -m[1], -m[2]))
+    store3(out, 21, mul_t(R, cross(m, off)))
+    store3(out, 24, mul_t(R, m))
+    # accelerations that velocities alone make: of r, of m, and of the place of contact
+    of_r = sub(cross(turn, uB), cross(wA, rate))
+    of_m = sub(cross(turn, change), cross(cross(wA, wB), m))
+    slide = change[0] * dx + change[1] * dy
+    out[39] = -dot(m, of_r) - 2.0 * dot(change, rate) - dot(of_m, off) - slide * slide / (m[0] * ddx + m[1] * ddy)
+
+
+LAW, FACE_LAW = Law(on_profile), Law(on_face)
 
 
 @dataclass(frozen=True)
@@ -185,12 +243,14 @@ def _crossing(places: np.ndarray) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Cam:
-    """A point of the second body stays on a planar curve of the first, or a roller about it does.
+    """A point of the second body stays on a planar curve of the first, or a roller or flat face there does.
 
     profile: points [m] (n, 2) in the plane x, y of the frame `at` on the first body, joined by a cubic spline: a closed
     curve goes back to its first point, an open one has two ends, where a run is over. The follower may move along z.
     point: of the second body, in its frame [m]. radius: of a roller about it [m], outside of a closed curve, left of
-    an open one; negative: on the other side. The contact stays closed: it can pull, which reactions show.
+    an open one; negative: on the other side. face: the normal of a flat face through the point, away from the cam, in
+    the frame of the second body; the profile is then closed and nowhere hollow, and the face as wide as it need be. The
+    contact stays closed: it can pull, which reactions show.
     """
 
     name: str
@@ -200,6 +260,7 @@ class Cam:
     at: Pose = ORIGIN
     closed: bool = True
     radius: float = 0.0
+    face: Any = None
     rows: int = field(default=1, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -223,12 +284,26 @@ class Cam:
             curve = self.curve
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
+        if self.face is not None:
+            put("face", tuple(unit_vector(where, "face", self.face).tolist()))
+            self._check_face(where)
         room = 1.0 - self.radius * curve.bends
         if not room.min() > 0.0:
             k = int(np.argmin(room))
             raise ValueError(
                 f"{where}: radius is {self.radius:g} m, but the profile is hollow with a radius of "
                 f"{1 / abs(curve.bends[k]):.3g} m near {np.round(curve.fine[k], 12).tolist()}; take a smaller roller"
+            )
+
+    def _check_face(self, where: str) -> None:
+        if self.radius or not self.closed:
+            what = f"radius = {self.radius:g} m" if self.radius else "closed = false"
+            raise ValueError(f"{where}: {what} and a flat face exclude each other; leave out one of them")
+        if self.curve.bends.max() >= 0.0:
+            k = int(np.argmax(self.curve.bends))
+            raise ValueError(
+                f"{where}: the profile is hollow or straight near {np.round(self.curve.fine[k], 12).tolist()} m, where "
+                "a flat face would touch it elsewhere; take a rounder profile, or a roller"
             )
 
     @property
@@ -239,7 +314,7 @@ class Cam:
     @property
     def law(self) -> Law:
         """The equation of the cam, as that of a `CustomConstraint` on its `frames`."""
-        return LAW
+        return LAW if self.face is None else FACE_LAW
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -250,8 +325,9 @@ class Cam:
 
     @property
     def frames(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the profile on the first body and of the point on the second."""
-        return np.array(self.at), np.array([1.0, 0.0, 0.0, 0.0, *self.point])
+        """Of the profile on the first body and of the point on the second; z of the latter is the normal of a face."""
+        turn = (1.0, 0.0, 0.0, 0.0) if self.face is None else frame_with_z(np.array(self.face))
+        return np.array(self.at), np.array([*turn, *self.point])
 
     @property
     def places(self) -> np.ndarray:

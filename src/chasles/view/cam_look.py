@@ -1,9 +1,10 @@
-"""How cams look: disks, or bands along the curve if the follower is inside of it or the curve is open; and rollers."""
+"""How cams look: disks, or bands along the curve if the follower is inside of it or the curve is open; followers."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.cam import Cam
 from chasles.model.system import System
@@ -23,6 +24,8 @@ def cam_parts(system: System, size: float, colors: list[Color]) -> dict[int, tup
         if cam.radius:
             roller = Part("sphere", (abs(cam.radius),), (1.0, 0.0, 0.0, 0.0, *cam.point), shades[follower])
             found[follower] = (*found.get(follower, ()), roller)
+        if cam.face is not None:
+            found[follower] = (*found.get(follower, ()), _plate(cam, THICKNESS * size, shades[follower]))
     return found
 
 
@@ -44,6 +47,14 @@ def _profile(cam: Cam, thickness: float, color: Color) -> Part:
     else:  # seen from both sides
         vertices, triangles = np.concatenate(levels), np.concatenate([wall, wall[:, ::-1]])
     return Part("mesh", (1.0, 1.0, 1.0), tuple(cam.at), color, vertices, np.ascontiguousarray(triangles))
+
+
+def _plate(cam: Cam, thickness: float, color: Color) -> Part:
+    """A flat face, as wide as the profile reaches."""
+    frame, half = np.array(cam.frames[1]), 0.25 * thickness
+    place = pose_group.act(frame, np.array([0.0, 0.0, half]))
+    width = 2.0 * float(np.linalg.norm(cam.curve.fine, axis=1).max())
+    return Part("box", (width, width, 2.0 * half), (*frame[:4].tolist(), *place.tolist()), color)
 
 
 def _area(curve: np.ndarray) -> float:
