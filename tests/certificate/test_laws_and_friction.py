@@ -67,13 +67,3 @@ def test_a_controller_beside_friction_that_sticks_and_rigid_limits_is_judged(mor
     run = ch.simulate(servo(**more), (0.0, 0.6), **given)
     assert run.events
     assert run.certificate.status == verdict, str(run.certificate)
-
-
-@pytest.mark.study
-def test_impacts_beside_friction_by_load_are_said_not_to_be_judged():
-    rubs = {"friction_coefficient": 0.3, "friction_speed": 0.0}
-    slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), lower=0.0, restitution=0.5, **rubs)
-    body = ch.Body("block", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
-    with pytest.warns(RuntimeWarning, match="takes no impulse"):
-        run = ch.simulate(ch.System([body], [slide]), (0.0, 0.3), q=[0.05], v=[-1.0])
-    assert "friction in proportion to loads takes no impulse" in run.certificate["impacts"].note

@@ -221,7 +221,7 @@ def test_paradoxes_and_what_is_refused():
         ch.revolute(**kinds, axis=(0, 0, 1), friction_coefficient=0.1)
     with pytest.raises(ValueError, match="guide_length is for a prismatic joint"):
         ch.revolute(**kinds, axis=(0, 0, 1), friction_coefficient=0.1, bearing_radius=0.1, guide_length=1.0)
-    with pytest.raises(ValueError, match="is for revolute joints about their frame and prismatic ones"):
+    with pytest.raises(ValueError, match="is for revolute joints about their frame, prismatic and helical ones"):
         ch.cylindrical(**kinds, axis=(0, 0, 1), friction_coefficient=0.1)
     with pytest.raises(ValueError, match="give friction_speed = 0 too"):
         ch.prismatic(**kinds, axis=(0, 0, 1), friction_coefficient=0.1, static_friction_coefficient=0.2)
@@ -229,3 +229,64 @@ def test_paradoxes_and_what_is_refused():
         ch.prismatic(
             **kinds, axis=(0, 0, 1), friction_coefficient=0.3, static_friction_coefficient=0.2, friction_speed=0
         )
+
+
+def screw(coefficient, pitch, **more):
+    """A nut of 10 kg that turns up and down a vertical thread."""
+    thread = {"pitch": pitch, "friction_coefficient": coefficient, "thread_radius": 0.012, "friction_speed": 0.0}
+    nut = ch.Body("nut", 10.0, (0, 0, 0), (0.01, 0.01, 0.02))
+    return ch.System([nut], [ch.helical("thread", "ground", "nut", axis=(0, 0, 1), **thread, **more)])
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("pitch", [0.003, -0.006])
+def test_a_thread_takes_the_torque_of_a_power_screw(pitch, coordinates):
+    """Raising takes F r tan(l + f), lowering F r tan(f - l), tan l = h / r, tan f = mu; F accelerates too."""
+    mu, r, up = 0.15, 0.012, np.sign(pitch)
+    lead, angle, inertia = np.arctan(abs(pitch) / r), np.arctan(mu), 0.02
+    for way, tangent in ((up, np.tan(angle + lead)), (-up, np.tan(angle - lead))):
+        torque = way * 3.0
+        run = ch.simulate(
+            screw(mu, pitch), (0, 0.1), v=[way * 2.0], control=[torque], coordinates=coordinates, save="final"
+        )
+        # the torque on the nut: I a = torque - way r tan(..) m (g + pitch a)
+        expected = (torque - way * r * tangent * 10.0 * G) / (inertia + way * r * tangent * 10.0 * pitch)
+        assert run.joint("thread").v[-1, 0] == pytest.approx(way * 2.0 + 0.1 * expected, rel=1e-9)
+
+
+def test_a_thread_locks_itself_if_its_lead_is_less_than_its_friction():
+    for pitch, locks in ((0.15 * 0.012 * 0.999, True), (0.15 * 0.012 * 1.001, False)):
+        run = ch.simulate(screw(0.15, pitch), (0, 1.0))
+        assert (run.v[-1, 0] == 0.0) == locks
+        assert (run.q[-1, 0] == 0.0) == locks
+    with pytest.raises(ValueError, match="helical joint needs its thread_radius"):
+        ch.helical("thread", "ground", "nut", axis=(0, 0, 1), pitch=0.01, friction_coefficient=0.1)
+    with pytest.raises(ValueError, match=r"of a thread and rigid limits .* exclude each other"):
+        screw(0.1, 0.01, lower=0.0, restitution=0.5)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize(("speed", "bounce"), [(2.0, 0.5), (-0.3, 0.5), (-3.0, 0.0), (0.0, 0.2)])
+def test_a_blow_loads_the_guide_and_rubs(speed, bounce, coordinates):
+    """A weight drops onto a sledge: its impulse goes through the guide, which takes mu times as much of the slip."""
+    mu, sledge, weight, high = 0.3, 2.0, 1.0, 0.05
+    joints = [
+        ch.prismatic("guide", "ground", "sledge", axis=(1, 0, 0), friction_coefficient=mu, friction_speed=0.0),
+        ch.prismatic("drop", "sledge", "weight", axis=(0, 0, 1), lower=0.0, restitution=bounce),
+    ]
+    bodies = [ch.Body(name, mass, inertia=(0.1, 0.1, 0.1)) for name, mass in (("sledge", sledge), ("weight", weight))]
+    options = {"q": [0.0, high], "v": [speed, 0.0], "coordinates": coordinates, "rtol": 1e-10}
+    run = ch.simulate(ch.System(bodies, joints), (0, 0.12), **options)
+    falls, fast = np.sqrt(2 * high / G), np.sqrt(2 * high * G)
+    strike = next(one for one in run.strikes if "drop" in one.names[0])
+    assert strike.t == pytest.approx(falls, rel=1e-9)
+    # while the weight falls the guide carries the sledge alone, and rubs on both
+    slip = np.sign(speed) * max(abs(speed) - mu * sledge * G * falls / (sledge + weight), 0.0)
+    after = np.sign(slip) * max(abs(slip) - mu * weight * (1 + bounce) * fast / (sledge + weight), 0.0)
+    assert strike.before[0] == pytest.approx(slip, abs=1e-9)
+    assert strike.after[0] == pytest.approx(after, abs=1e-9)
+    assert (after == 0.0) == (strike.after[0] == 0.0)
+    assert strike.after[1] == pytest.approx(bounce * fast, rel=1e-9)
+    lost = 0.5 * weight * (1 - bounce**2) * fast**2 + 0.5 * (sledge + weight) * (slip**2 - after**2)
+    assert strike.lost == pytest.approx(lost, rel=1e-8)
+    assert run.certificate.status == "passed", str(run.certificate)

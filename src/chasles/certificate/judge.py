@@ -388,9 +388,6 @@ class Judge:
             self.findings.append(Finding(voices.REPETITION, float(len(found.memory)), 0.0, note, count=True))
         if self.task.more["events"] and not any(finding.name == voices.EVENTS for finding in self.findings):
             self.findings.append(Finding(voices.EVENTS, math.nan, None, "not judged: no other method counted them"))
-        if any(joint.is_loaded for joint in self.run.mechanism.system.joints) and self.run.strikes:
-            note = "not judged: friction in proportion to loads takes no impulse, in the run and in the companion alike"
-            self.findings.append(Finding("impacts", math.nan, None, note))
         note = "not judged: they follow from the states by the equations of motion"
         self.findings.append(Finding("accelerations, reactions", math.nan, None, note))
 

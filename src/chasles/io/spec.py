@@ -67,6 +67,7 @@ DRIVEN = {
     "static_friction_coefficient": Entry("number", "up to which that friction holds, by default as much"),
     "bearing_radius": Entry("number", "of a revolute joint, at which that friction acts [m]"),
     "guide_length": Entry("number", "of a prismatic joint, over which it carries moments [m]"),
+    "thread_radius": Entry("number", "mean radius of the thread of a helical joint, along which it acts [m]"),
     "lower": Entry("limits", "lower limits of the coordinates [m or rad]"),
     "upper": Entry("limits", "upper limits of the coordinates [m or rad]"),
     "velocity_limit": Entry("limits", "largest speeds, data only [m/s or rad/s]"),

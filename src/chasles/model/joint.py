@@ -23,7 +23,7 @@ from chasles.model.suggestion import meant
 Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
 MAY_BE_INFINITE = ("lower", "upper", "velocity_limit", "effort_limit")
 PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "static_friction", "rest", *MAY_BE_INFINITE)
-LOADED = ("friction_coefficient", "static_friction_coefficient", "bearing_radius", "guide_length")
+LOADED = ("friction_coefficient", "static_friction_coefficient", "bearing_radius", "guide_length", "thread_radius")
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ class Joint:
 
     Of a revolute or prismatic joint `friction_coefficient` adds friction in proportion to what it carries: the radial
     force times `bearing_radius` [m], or the force across the axis; with `guide_length` [m] the forces at both ends of a
-    guide, which moments load too. It sticks if friction_speed = 0, up to `static_friction_coefficient`, by default as
-    much.
+    guide, which moments load too. In a helical joint it acts along a thread of the mean radius `thread_radius` [m],
+    which carries the axial force. It sticks if friction_speed = 0, up to `static_friction_coefficient`, by
+    default as much.
 
     A joint with one axis may follow another, `mimic`: q = mimic_ratio q_other + mimic_offset. Then it has no coordinate
     of its own in the tree, and all that acts on it acts on the other through the ratio.
@@ -71,6 +72,7 @@ class Joint:
     static_friction_coefficient: float = 0.0
     bearing_radius: float = 0.0
     guide_length: float = 0.0
+    thread_radius: float = 0.0
     velocity_limit: Numbers = np.inf
     effort_limit: Numbers = np.inf
     mimic: str | None = None
@@ -136,24 +138,25 @@ class Joint:
             if not 0.0 <= value < np.inf:
                 raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
             self._set(name, value)
-        sizes = {"bearing_radius": "revolute", "guide_length": "prismatic"}
+        sizes = {"bearing_radius": "revolute", "guide_length": "prismatic", "thread_radius": "helical"}
         for name, kind in sizes.items():
             if getattr(self, name) and not (self.kind == kind and self.is_loaded):
                 raise ValueError(f"{where}: {name} is for a {kind} joint with a friction_coefficient")
         if not self.is_loaded:
             return
-        if self.kind not in sizes.values() or any(self.screws[0][3:]) == any(self.screws[0][:3]):
-            thread = ""
-            if any(freedom.turns and freedom.slides for freedom in self.traits.freedoms or ()):
-                thread = (
-                    ". Of a thread, give friction [N m]: coefficient x mean radius x axial load; it locks itself if "
-                    "the pitch [m/rad] is less than coefficient x mean radius"
-                )
+        turns, slides = any(self.screws[0][:3]), any(self.screws[0][3:])
+        if self.kind not in sizes.values() or (turns and slides and self.kind != "helical"):
             raise ValueError(
-                f"{where}: friction_coefficient is for revolute joints about their frame and prismatic ones{thread}"
+                f"{where}: friction_coefficient is for revolute joints about their frame, prismatic and helical ones"
             )
-        if any(self.screws[0][:3]) and not self.bearing_radius:
-            raise ValueError(f"{where}: friction_coefficient of a revolute joint needs its bearing_radius [m]")
+        for name, kind in sizes.items():
+            if self.kind == kind and kind != "prismatic" and not getattr(self, name):
+                raise ValueError(f"{where}: friction_coefficient of a {kind} joint needs its {name} [m]")
+        if self.kind == "helical" and self.has_rigid_limits:
+            raise ValueError(
+                f"{where}: friction_coefficient of a thread and rigid limits (restitution) exclude each other: what a "
+                "limit takes does not go through the thread; make the limits compliant with stop_stiffness"
+            )
         if self.static_friction_coefficient and self.friction_speed > 0:
             raise ValueError(
                 f"{where}: static_friction_coefficient is for friction that sticks; give friction_speed = 0 too"

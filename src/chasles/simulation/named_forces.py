@@ -37,7 +37,7 @@ OWN = {
     "stop": ("stop_stiffness", "stop_damping"),
 }
 HELD = {"restitution": None, "friction_coefficient": 0.0, "static_friction_coefficient": 0.0, "bearing_radius": 0.0}
-HELD |= {"guide_length": 0.0}
+HELD |= {"guide_length": 0.0, "thread_radius": 0.0}
 
 
 class ForceColumn(NamedTuple):

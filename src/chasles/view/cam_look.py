@@ -50,11 +50,11 @@ def _profile(cam: Cam, thickness: float, color: Color) -> Part:
 
 
 def _plate(cam: Cam, thickness: float, color: Color) -> Part:
-    """A flat face, as wide as the profile reaches."""
+    """A flat face: a disk, as wide as the profile reaches."""
     frame, half = np.array(cam.frames[1]), 0.25 * thickness
     place = pose_group.act(frame, np.array([0.0, 0.0, half]))
-    width = 2.0 * float(np.linalg.norm(cam.curve.fine, axis=1).max())
-    return Part("box", (width, width, 2.0 * half), (*frame[:4].tolist(), *place.tolist()), color)
+    reach = float(np.linalg.norm(cam.curve.fine, axis=1).max())
+    return Part("cylinder", (reach, 2.0 * half), (*frame[:4].tolist(), *place.tolist()), color)
 
 
 def _area(curve: np.ndarray) -> float:

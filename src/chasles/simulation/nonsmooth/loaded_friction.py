@@ -1,4 +1,4 @@
-"""Friction in proportion to the load of a joint: bearings and guides.
+"""Friction in proportion to the load of a joint: bearings, guides and threads.
 
 A joint carries N = sum |c + D x|, sums of lengths of vectors that are affine in the forces x along the coordinates: the
 radial force of a bearing times its radius, the forces across the axis at the ends of a guide. Friction is at most mu N,
@@ -6,6 +6,10 @@ and N depends on friction. Where it slips, x = -s (F + mu N(x)), which Newton's 
 while friction changes its own load by less than itself. If not, Painlevé's paradox is near, and an error says so.
 
 The wrench through a joint is what a free joint in its place would have to give: inverse dynamics of the opened tree.
+
+A thread of mean radius r and pitch h (per radian) has the lead angle tan l = h / r. Its flanks push with N, and mu N
+acts along the thread, which is mu N r / cos l of torque along the coordinate. The axial force F is that of both, so
+N = F / cos l - x sin l / r with the torque x of friction: N depends on x by itself too.
 """
 
 from __future__ import annotations
@@ -84,7 +88,8 @@ def _refuse(slip: np.ndarray, names: Any, what: str) -> None:
     listed = ", ".join(repr(name) for name, moves in zip(names, slip, strict=True) if moves)
     raise FrictionLoadError(
         f"simulate: friction in proportion to the load of {listed} {what} (Painlevé's paradox): the motion is not "
-        "unique, or there is none. Look at friction_coefficient, bearing_radius and guide_length, or give friction"
+        "unique, or there is none. Look at friction_coefficient, bearing_radius, guide_length and thread_radius, or "
+        "give friction"
     )
 
 
@@ -102,6 +107,8 @@ class Loads:
         self.joint_of_term = np.array([k for k, _ in terms])
         self.whose = np.array([names.index(self.loaded[k].name) for k, _ in terms])
         self.pick = np.array([term for _, term in terms])
+        leads = [np.dot(joint.screws[0][:3], joint.screws[0][3:]) for joint in self.loaded]
+        self.own = np.array([-leads[k] / (self.loaded[k].thread_radius or 1.0) for k, _ in terms])  # of threads
         self.frames = self._link_frames()
         self.pushes = None if self.closed is None else ClosingPushes(self.closed)
         self._place_joints()
@@ -151,7 +158,9 @@ class Loads:
             wrenches = wrenches + closing
         vectors = np.einsum("tij,rtj->rti", self.pick, self._through(q, v, a, wrenches)[:, self.joint_of_term])
         W = scale[:, None] * (a[1:, columns] - a[0, columns]).T
-        return Response(scale * a[0, columns], W, vectors[0], (vectors[1:] - vectors[0]).transpose(1, 2, 0), self.whose)
+        D = (vectors[1:] - vectors[0]).transpose(1, 2, 0)
+        D[np.arange(len(D)), 0, self.whose] += self.own * scale[self.whose]
+        return Response(scale * a[0, columns], W, vectors[0], D, self.whose)
 
     def _through(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, wrenches: np.ndarray) -> np.ndarray:
         """The wrenches through the loaded joints, in their frames on the children, (rows, joints, 6), for accelerations
@@ -178,6 +187,11 @@ def _terms(joint: Joint) -> list[np.ndarray]:
     screw = np.array(joint.screws[0])
     axis = screw[:3] if screw[:3].any() else screw[3:]
     across, none = np.eye(3) - np.outer(axis, axis), np.zeros((3, 3))
+    if joint.thread_radius:
+        radius, lead = joint.thread_radius, float(screw[3:] @ axis)
+        along = np.zeros((3, 3))
+        along[0] = (radius + lead**2 / radius) * axis
+        return [np.hstack([none, along])]
     if screw[:3].any():
         return [np.hstack([none, joint.bearing_radius * across])]
     if not joint.guide_length:

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from chasles import caution
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF
 from chasles.integrate.event import INSTANT, Event, Occurrence
 from chasles.integrate.options import check_stops
 from chasles.integrate.solution import COUNTED_WORK, Solution
-from chasles.integrate.stepper import TOLD, Interrupted
+from chasles.integrate.stepper import Interrupted
 from chasles.simulation.nonsmooth.box_forces import reserve
-from chasles.simulation.nonsmooth.impact import Impact, Strike, impact
+from chasles.simulation.nonsmooth.impact import NONE, Impact, Rubbing, Strike, impact
 from chasles.simulation.nonsmooth.set_valued import AT_BOUND, NEARLY, Held, Limit, SetValued
 from chasles.simulation.pieces import Pieces
 
@@ -94,11 +93,12 @@ class Transitions(SetValued):
         small to be followed, and come back, are none."""
         q, v, u = at
         k, sides = np.array([limit.k for limit in closed]), np.array([limit.side for limit in closed])
-        response = dynamics.impulse_response(q, time, self.columns[k])
+        rubs = self._rubbing(dynamics, time, at, closed)
+        response = dynamics.impulse_response(q, time, np.append(self.columns[k], rubs.columns))
         self._refuse_unstoppable(dynamics, time, q, [limit for limit in closed if v[self.columns[limit.k]]])
         bounce = np.zeros(len(k)) if last else self.restitution[k]
         while True:
-            result = impact(response, self.columns[k], sides, v, bounce, dynamics.velocity_sizes)
+            result = impact(response, self.columns[k], sides, v, bounce, dynamics.velocity_sizes, rubs)
             ends = self._ends(dynamics, time, q, u, result, closed) if bounce.any() else bounce > 0.0
             if not ends.any():
                 pushing = [limit for limit, p in zip(closed, result.impulses, strict=True) if p > 0.0]
@@ -116,17 +116,24 @@ class Transitions(SetValued):
                     "prescribe its motion; leave out restitution, or move it by forces"
                 )
 
-    def _warn_of_load(self, struck: list[Occurrence], warned: bool) -> bool:
-        """Warn, once a run, that friction in proportion to loads takes no part in impacts; whether it was said."""
-        loaded = [repr(self.names[k]) for k in np.flatnonzero(self.coefficient)]
-        if warned or not struck or not loaded or not TOLD.warn:
-            return warned
-        caution.warn(
-            f"simulate: {struck[0].event.name} at t = {struck[0].t:.8g} s, and the friction of {', '.join(loaded)} is "
-            "in proportion to the load: the blow would load it too, but here it takes no impulse. Where that matters, "
-            "make the limit compliant with stop_stiffness in place of restitution"
+    def _rubbing(self, dynamics: Any, time: float, at: tuple[np.ndarray, ...], closed: list[Limit]) -> Rubbing:
+        """The coordinates whose friction takes a part of the impact: those with a coefficient that do not strike."""
+        q, v, u = at
+        struck = {limit.k for limit in closed if v[self.columns[limit.k]]}
+        loaded = self.coefficient + self.static_coefficient > 0.0
+        which = np.array([k for k in np.flatnonzero(loaded) if k not in struck], dtype=int)
+        if not len(which):
+            return NONE
+        response = self._response(dynamics, q, v, u, time)
+        mine = np.isin(response.whose, which)
+        every = np.append([limit.k for limit in closed], which).astype(int)
+        vectors = response.D[mine][:, :, every] / self.scale[every]
+        rests = v[self.columns[which]] == 0.0
+        coefficient = np.where(
+            rests, np.maximum(self.static_coefficient, self.coefficient)[which], self.coefficient[which]
         )
-        return True
+        names = tuple(self.names[k] for k in which)
+        return Rubbing(names, self.columns[which], coefficient, vectors, np.searchsorted(which, response.whose[mine]))
 
     def _ends(
         self, dynamics: Any, time: float, q: np.ndarray, u: np.ndarray, result: Impact, closed: list[Limit]
@@ -176,7 +183,7 @@ class Transitions(SetValued):
         near = np.zeros(len(self.names)) if joints is dynamics else NEARLY * self.speeds
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
         pieces, breaking, stalled, piece = _Taken(len(state), len(self.names), save, sink), False, 0, None
-        warned, before = False, None if resume is None else resume.get("stuck")
+        before = None if resume is None else resume.get("stuck")
         anew = [np.ravel(more[name]) for name in ("stops", "breaks") if more.get(name) is not None]
         cuts = check_stops(np.concatenate([np.empty(0), *anew]), *span)
         if resume is not None:
@@ -185,7 +192,6 @@ class Transitions(SetValued):
             here = time, state, breaking, before
             with dynamics.calling():
                 state, struck = self.strike(dynamics, time, state, given)
-                warned = self._warn_of_load(struck, warned)
                 q, v = dynamics.exact_coordinates(state)
                 now = time + INSTANT * np.spacing(abs(time)) if time in cuts else time  # just after a jump
                 held = self.held(joints, q, v, given, now, breaking)
