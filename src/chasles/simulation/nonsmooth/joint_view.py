@@ -122,11 +122,10 @@ class BodyJointView:
 
     def _in_joints_once(self: Any, y: np.ndarray) -> np.ndarray:
         """A state in joint coordinates; several events look at the same one."""
-        known, found = getattr(self, "_last_seen", (b"", None))
-        if (now := y.tobytes()) != known:
-            found = np.concatenate([*self.coordinates(y), y[-1:]])
-            self._last_seen = now, found
-        return found.copy()
+        known: tuple[bytes, np.ndarray] | None = getattr(self, "_last_seen", None)
+        if known is None or known[0] != y.tobytes():
+            known = self._last_seen = y.tobytes(), np.concatenate([*self.coordinates(y), y[-1:]])
+        return known[1].copy()
 
     @cached_property
     def _own(self: Any) -> np.ndarray:
