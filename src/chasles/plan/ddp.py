@@ -27,6 +27,8 @@ LONGER = 0.1  # of the duration: its largest change in an iteration
 PARTS = (1.0, 0.5, 0.25, 0.125)  # of what second derivatives add, the largest with which Hessians are positive
 PATIENCE = 8  # iterations without second derivatives, at most, after these did not help
 NEAR_FIRST = 1e-3  # of the merit: what a change of all states by one costs after a step that went too far
+NOTICED = 1e-3  # of numbers: violations at the start that count
+UNMOVED = 1e6  # times the usual: what violations cost, at most, of numbers that inputs hardly change at first
 OUTWEIGH = 10.0  # what violations cost at first, in units of the cost of the first motion
 STIFF_FIRST, STIFF_FACTOR, STIFF_MOST = 100.0, 10.0, 1e12
 
@@ -265,6 +267,7 @@ class Ddp:
             price = spent / self.steps.count / float((span[span > 0] ** 2).mean()) if (span > 0).any() else 1.0
         course = self.course(points, inputs, self.duration)
         _, basis = self.steps.states(points, self.duration / self.steps.count)
+        noticed: list[tuple[Any, float]] = []
         for one in self.account.restraints:
             slopes = self.account._at(one.limit.quantity, one.nodes, course)[1]
             if basis is not None:
@@ -273,9 +276,14 @@ class Ddp:
             moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes)
             least = moved[moved > 1e-9 * moved.max(initial=0.0)]
             one.stiffness = STIFF_FIRST * price / float(np.median(least)) if least.size else price
-            off = float((one.off(self.account._at(one.limit.quantity, one.nodes, course)[0]) ** 2).sum())
-            if off > 0.0:  # else what was given to begin with is lost before limits count
+            values = self.account._at(one.limit.quantity, one.nodes, course)[0]
+            off, size = float((one.off(values) ** 2).sum()), float((values**2).sum())
+            if off > NOTICED**2 * size:  # else what was given to begin with is lost before limits count
                 one.stiffness = max(one.stiffness, OUTWEIGH * self.account.cost(course) / off)
+                noticed.append((one, off))
+        usual = float(np.median([one.stiffness * off for one, off in noticed])) if noticed else 0.0
+        for one, off in noticed:
+            one.stiffness = min(one.stiffness, UNMOVED * usual / off)
 
 
 def _reduced(cost: Quadratic, basis: np.ndarray, extra: int) -> Quadratic:

@@ -1,0 +1,172 @@
+"""Problems of the gallery of opty (https://opty.readthedocs.io), planned: `python -m benchmarks.gallery_plans`.
+
+Beside each cost is one that was found by another program for the same task: direct collocation by the midpoint rule,
+with equations of motion written by hand, solved by CasADi and Ipopt (opty itself needs cyipopt, which has no wheel
+here). Inputs are held in steps here and free at each node there, so costs agree to the order of a step squared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import chasles as ch
+from chasles import plan
+
+POINT = (1e-9, 1e-9, 1e-9)  # moments of inertia of what turns not, or has its mass in a point
+
+
+@dataclass(frozen=True)
+class GalleryPlan:
+    """A problem: what the cost is, the cost that the other program found, and how it is planned."""
+
+    name: str
+    cost: str
+    reference: float
+    solve: Callable[[], Any]
+
+
+def particle(*axes: str, mass: float = 1.0, limit: float = np.inf) -> ch.System:
+    """A point that slides along axes of space, pushed along each."""
+    units, bodies, joints = dict(zip("xyz", np.eye(3).tolist(), strict=True)), [], []
+    for k, axis in enumerate(axes):
+        last = k + 1 == len(axes)
+        bodies.append(ch.Body(f"along {axis}", mass if last else 1e-9, (0, 0, 0), POINT))
+        joints.append(ch.prismatic(axis, bodies[-2].name if k else "ground", bodies[-1].name, axis=units[axis]))
+    motors = [ch.Actuator(f"push {axis}", axis, lower=-limit, upper=limit) for axis in axes]
+    return ch.System(bodies, joints, actuators=motors, gravity=(0, 0, 0))
+
+
+def pendulum() -> Any:
+    system = ch.System(
+        [ch.Body("bob", 1.0, (0, 0, -1.0), POINT)], [ch.revolute("pin", "ground", "bob", axis=(0, 1, 0))]
+    )
+    t = np.linspace(0, 10, 250, endpoint=False)
+    return plan.optimize(
+        system, (0, 10), 250, plan.effort(), limits=plan.reach(plan.state([np.pi], [0.0])), low=-2, high=2,
+        guess=0.5 * np.sin(2.7 * t)[:, None],
+    )  # fmt: skip
+
+
+def crane() -> Any:
+    system = ch.System(
+        [ch.Body("mover", 1.0, (0, 0, 0), POINT), ch.Body("load", 10.0, (0, 0, -5.0), POINT)],
+        [ch.prismatic("jib", "ground", "mover", axis=(1, 0, 0)), ch.revolute("rod", "mover", "load", axis=(0, -1, 0))],
+        actuators=[ch.Actuator("push", "jib", lower=-20, upper=20)],
+    )
+    place = plan.quantity(lambda t, q, v: q[:, 0] + 5.0 * np.sin(q[:, 1]), "place of the load")
+    limits = [
+        plan.reach(plan.state([15.0, 0.0], [0.0, 0.0])),
+        plan.keep(plan.joint("jib"), 0.0, 15.0),
+        plan.keep(place, 0.0, 15.0),
+    ]
+    way = np.stack([np.linspace(0, 15, 76), np.zeros(76)], axis=1)
+    return plan.collocate(
+        system, (0, 8), 75, [plan.duration(), plan.effort(1e-9)], limits=limits, duration=(3, 20), guess=way
+    )
+
+
+EDGE = np.arctanh(0.9) / 5.0  # from a post of a gate: there opty's smooth function of a gate is 0.95, as it asks for
+
+
+def gates() -> Any:
+    limits = [
+        plan.reach(plan.state([2.0, 0.0], [0.0, 0.0])),
+        plan.keep(plan.joint("x"), 0, 15),
+        plan.keep(plan.joint("y"), 0, 15),
+    ]
+    for share, across, place, low, high in ((0.25, 1, 2.0, 0, 2), (0.5, 0, 5.0, 6, 8), (0.75, 1, 1.0, 7, 9)):
+        along = 1 - across
+        on = plan.keep(plan.joint("xy"[across]), place, place, when=share)
+        within = plan.keep(plan.joint("xy"[along]), low + EDGE, high - EDGE, when=share)
+        limits += [on, within]
+    way = np.array([[2, 0], [1, 2], [5, 7], [8, 1], [2, 0]], dtype=float)
+    at = np.linspace(0, 4, 101)
+    path = np.stack([np.interp(at, range(5), way[:, k]) for k in range(2)], axis=1)
+    return plan.collocate(
+        particle("x", "y", limit=10.0), (0, 6), 100, [plan.duration(), plan.effort(1e-9)], [2.0, 0.0], limits=limits,
+        duration=(2, 20), guess=path,
+    )  # fmt: skip
+
+
+@ch.law
+def drag_law(t: Any, pose: Any, twist: Any, parameters: Any, out: Any) -> None:
+    for k in range(3, 6):
+        out[k] = -parameters[0] * twist[k]
+
+
+def drone() -> Any:
+    """Four thrusts at the corners make a force along z and two torques; Σ F² of the least thrusts for them is that of
+    these three, with weights."""
+    mass, long, wide, deep, drag = 2.0, 1.0, 0.5, 0.1, 0.06
+    moments = np.array([wide**2 + deep**2, long**2 + deep**2, long**2 + wide**2]) * mass / 12
+    motors = [ch.Actuator(name, "flight", coordinate) for name, coordinate in (("roll", 0), ("pitch", 1), ("lift", 5))]
+    air = ch.Wrench("air", "drone", drag_law, parameters=(drag,))
+    body = ch.Body("drone", mass, (0, 0, 0), tuple(moments))
+    system = ch.System([body], [ch.free("flight", "ground", "drone")], forces=[air], actuators=motors)
+    level, quarter = [1.0, 0, 0, 0], [np.sqrt(0.5), np.sqrt(0.5), 0, 0]
+    turned = plan.quantity(lambda t, q, v: q[:, :4] - quarter, "turn at half time")
+    limits = [
+        plan.reach(plan.state([*level, 10.0, 10.0, 10.0], np.zeros(6))),
+        plan.reach(turned, when=0.5),
+    ]
+    return plan.optimize(
+        system, (0, 10), 150, plan.effort([1 / wide**2, 1 / long**2, 0.25]), limits=limits, tolerance=1e-6
+    )
+
+
+def double_pendulum() -> Any:
+    bodies = [
+        ch.Body("cart", 1.0, (0, 0, 0), POINT),
+        *(ch.Body(name, 1.0, (0, 0, -2.0), (2.0, 2.0, 1e-9)) for name in ("upper", "lower")),
+    ]
+    joints = [
+        ch.prismatic("rail", "ground", "cart", axis=(1, 0, 0)),
+        ch.revolute("hip", "cart", "upper", axis=(0, 1, 0)),
+        ch.revolute("knee", "upper", "lower", axis=(0, 1, 0), at=(0, 0, -2.0)),
+    ]
+    system = ch.System(bodies, joints, actuators=[ch.Actuator("push", "rail", lower=-50, upper=50)])
+    limits = [
+        plan.reach(plan.state({"hip": np.pi, "knee": 0.0}, [0.0, 0.0, 0.0])),
+        plan.keep(plan.joint("rail"), -5.0, 5.0),
+    ]
+    way = np.zeros((76, 3))
+    way[:, 1] = np.linspace(0, np.pi, 76)
+    return plan.collocate(
+        system, (0, 3), 75, [plan.duration(), plan.effort(1e-9)], limits=limits, duration=(1, 10), guess=way
+    )
+
+
+PROBLEMS = {
+    one.solve.__name__: one
+    for one in (
+        GalleryPlan("pendulum, fixed duration", "∫ T² dt", np.nan, pendulum),
+        GalleryPlan("crane moving a load", "duration", np.nan, crane),
+        GalleryPlan("particle through gates", "duration", np.nan, gates),
+        GalleryPlan("drone", "∫ Σ F² dt", np.nan, drone),
+        GalleryPlan("double pendulum on a cart", "duration", np.nan, double_pendulum),
+    )
+}
+
+
+def main(*names: str) -> None:
+    for name in names or PROBLEMS:
+        one, begin = PROBLEMS[name], time.process_time()
+        try:
+            found = one.solve()
+        except (ch.errors.InfeasibleError, RuntimeError) as error:
+            print(f"{one.name}: {error}")
+            continue
+        cost = found.duration if one.cost == "duration" else found.cost
+        spent = time.process_time() - begin
+        print(f"{one.name}: {one.cost} {cost:.6g}, reference {one.reference:.6g}; {spent:.1f} s")
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(*sys.argv[1:])
