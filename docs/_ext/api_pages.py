@@ -11,6 +11,8 @@ import re
 from functools import cached_property
 from pathlib import Path
 
+from examples import examples
+
 NAMESPACES = tuple(
     f"chasles.{name}"
     for name in (
@@ -208,6 +210,25 @@ def names_page() -> str:
     return "\n".join(lines)
 
 
+def returned() -> set[type]:
+    """Classes whose objects functions return; nobody calls them."""
+    results = importlib.import_module("chasles.results")
+    chasles = importlib.import_module("chasles")
+    own = {chasles.Run, chasles.Certificate, chasles.ClosedMechanism, chasles.AbsoluteMechanism}
+    return own | {getattr(results, name) for name in results.__all__}
+
+
+def example(value) -> list[str]:
+    """The shortest statement of a tested page that uses a name, and where it is from."""
+    module, name = value.__module__, getattr(value, "__name__", "")
+    names = [f"{module}.{name}", *(f"{package}.{name}" for package in ("chasles", *NAMESPACES))]
+    known = next((examples()[one] for one in names if one in examples()), None)
+    if known is None:
+        return []
+    place, code = known
+    return ["", f"Example, from `{place}`:", "", "```python", code, "```"]
+
+
 def entry(name: str, value) -> list[str]:
     """The directive of one function or class."""
     kind = "class" if inspect.isclass(value) else "function"
@@ -215,9 +236,9 @@ def entry(name: str, value) -> list[str]:
         signature = str(inspect.signature(value, eval_str=False)).replace("'", "")
     except (TypeError, ValueError):
         signature = "(...)"
-    if kind == "class" and hasattr(value, "_fields"):
+    if kind == "class" and (hasattr(value, "_fields") or value in returned()):
         signature = ""
-    lines = [f"````{{py:{kind}}} {name}{signature}", "", *prose(value.__doc__), *kinds(value)]
+    lines = [f"````{{py:{kind}}} {name}{signature}", "", *prose(value.__doc__), *kinds(value), *example(value)]
     if kind == "class":
         for member, found in members(value).items():
             if isinstance(found, property | cached_property):

@@ -74,6 +74,28 @@ def test_every_public_name_is_in_the_reference(monkeypatch):
     )
 
 
+def test_every_public_name_has_an_example(monkeypatch):
+    """Shown in the reference, taken from pages that are run. Errors are raised and results returned: they have none."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs" / "_ext"))
+    pages = importlib.import_module("api_pages")
+    made = pages.returned() | {
+        ch.bridges.Differentiable,
+        ch.io.ImportReport,
+        ch.io.StateOrder,
+        ch.plan.CollocatedMotion,
+    }
+    made |= {ch.rods.MeshError, ch.screw.CentralAxis, ch.screw.ScrewMotion, ch.transition.LocalModel}
+    missing = [
+        f"{space}.{name}"
+        for space in ("chasles", *(name for name in pages.NAMESPACES if name != "chasles.errors"))
+        for name in importlib.import_module(space).__all__
+        if callable(value := getattr(importlib.import_module(space), name))
+        and value not in made
+        and not pages.example(value)
+    ]
+    assert missing == []
+
+
 def test_a_name_in_the_wrong_place_is_found():
     with pytest.raises(AttributeError, match=r"no attribute 'RKMK'; there is chasles.integrate.RKMK"):
         ch.RKMK  # noqa: B018

@@ -33,6 +33,7 @@ PAGES = [
     "docs/rods.md",
     "docs/screws.md",
     "docs/sensitivities.md",
+    "docs/short_examples.md",
     "docs/plan.md",
     "docs/simulation.md",
     "docs/transition.md",
