@@ -34,7 +34,7 @@ def animate(
     change: Changes = None,
     law: Laws = None,
 ) -> None:
-    """Write the motion of a run as GIF or MP4; no screen is needed. A model is run first, as by `chasles run`.
+    """Write a film of a run as GIF or MP4, without a screen. A model is simulated first, as by `chasles run`.
 
     Examples:
 

@@ -25,9 +25,9 @@ def check(
     law: Laws = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Read a model and say what it is: bodies, joints, the start that is taken, freedoms, dependent constraints.
+    """Check a model, and show its bodies, joints, start, freedoms and redundant constraints.
 
-    What is wrong with it is said as `chasles run` would find it, and what looks like a mistake.
+    It finds every mistake that `chasles run` would find, and warns of what looks like one.
 
     chasles check three_bar
 

@@ -34,7 +34,7 @@ def compare(
         Path | None, Parameter(help="Folder for the files; by default compare_heavy_top for heavy_top.")
     ] = None,
 ) -> None:
-    """Run integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilization.
+    """Compare integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilization.
 
     For every run: violation of the joints, energy error, error at the end against a tight reference, evaluations and
     time. The table has the middle step; a file (CSV) has all runs, and a picture (PNG) shows work and precision.

@@ -19,7 +19,7 @@ def convert(
     ] = "fixed",
     force: Annotated[bool, Parameter(negative=(), help="Write over a file that is there.")] = False,
 ) -> None:
-    """Read a model, say what was taken and what not, and write it as a model file of chasles.
+    """Convert a model to a model file of chasles, and report what was imported and what was not.
 
     chasles convert robot.urdf robot.toml
     """

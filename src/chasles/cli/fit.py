@@ -52,7 +52,7 @@ def fit(
     picture: Annotated[Path | None, Parameter(help="Measured and fitted, as .png, .pdf or .svg.")] = None,
     report: Annotated[Path | None, Parameter(help="A page (.html) with all of it.")] = None,
 ) -> None:
-    """Find unknown numbers of a model so that its simulations fit what was measured, and tell how well they are known.
+    """Fit unknown numbers of a model to measured data, and estimate their uncertainty.
 
     Columns of the data are called as what they measure: "joints.elbow [deg]", "bodies.hand.position.x [mm]". Examples:
 

@@ -20,7 +20,7 @@ def init(
     ] = False,
     force: Annotated[bool, Parameter(negative=(), help="Write over a file that is there.")] = False,
 ) -> None:
-    """Write a system of the gallery as a commented model file, to be changed and run.
+    """Write a system of the gallery as a commented model file to start from.
 
     chasles init heavy_top
     chasles run heavy_top.toml --set parameters.arm=0.3

@@ -40,9 +40,9 @@ def linearize(
     ] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Find the equilibrium near the start of a model, and how it swings about it: frequencies, damping, shapes.
+    """Find the equilibrium near the start of a model, with natural frequencies, damping and mode shapes.
 
-    With loops, couplings and drives too; what damps and what drives counts as the model has it.
+    Loops, couplings, drives and damping are included.
 
     A mode is shown as a swinging motion about the equilibrium, large enough to be seen; a period lasts two seconds.
     Examples:

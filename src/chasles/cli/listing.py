@@ -18,7 +18,7 @@ def listing(
     *,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Systems of the gallery, as files and in Python only, integrators and configuration spaces by name."""
+    """List the systems of the gallery, the integrators and the configuration spaces."""
     found = {name: make() for name, make in LISTS.items() if what in (name, "all")}
     if json_output:
         print(json.dumps(found, indent=2))

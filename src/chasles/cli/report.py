@@ -24,7 +24,7 @@ def report(
     change: Changes = None,
     law: Laws = None,
 ) -> None:
-    """Write a report: model, method, certificate with verdict, figures, the 3D page, how to do it again, what to cite.
+    """Write a report with model, method, certificate, figures, 3D page, how to reproduce the run and what to cite.
 
     It is one HTML file, which opens without a network. A model is run first, as by `chasles run`. The report of a study
     file (`chasles sweep`) has all members. Examples:

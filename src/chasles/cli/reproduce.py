@@ -20,7 +20,7 @@ def reproduce(
         Path | None, Parameter(help="Folder for the files; by default reproduce_celledoni2022 for celledoni2022.")
     ] = None,
 ) -> None:
-    """Compute the numerical figures of a paper again, and show what it says of them and what comes out.
+    """Reproduce the numerical figures of a paper, and compare its statements with the results.
 
     Each figure becomes a picture (PNG) with its numbers (CSV) and its statements (JSON).
     """

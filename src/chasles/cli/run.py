@@ -53,7 +53,7 @@ def run(
     effort: Annotated[float | None, Parameter(help="How many times longer than usual judging may take.")] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="Results as JSON, for programs.")] = False,
 ) -> None:
-    """Simulate a model and show how good the result is.
+    """Simulate a model and show the certificate of the run.
 
     What is not given is that of the model file. Examples:
 

@@ -23,7 +23,7 @@ def warm(
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
     jobs: Annotated[int, Parameter(help="Number of processes; 0 for one a core.")] = 0,
 ) -> None:
-    """Compile all functions into the cache, so that nothing waits for the compiler later."""
+    """Compile all functions in advance, so that no later call waits for the compiler."""
     from chasles.display.progress import Progress, duration
     from chasles.kernel import cache
 
