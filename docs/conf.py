@@ -4,6 +4,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from sphinx.builders.html import StandaloneHTMLBuilder
+
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "chasles"
@@ -30,3 +32,5 @@ html_css_files = ["chasles.css"]
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
+if tags.has("unsearched"):  # noqa: F821  without the index of words, which takes a sixth of the time
+    StandaloneHTMLBuilder.search = False

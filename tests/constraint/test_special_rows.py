@@ -141,6 +141,7 @@ def on_axis(rng, other, axis_frames, screw, angle, rate, on_se3):
     return child[:3, :3], child[:3, 3], twist, rng.uniform(-3, 3, 6), on_se3
 
 
+@pytest.mark.sample(1)
 @SIDES
 @pytest.mark.parametrize("turns", [0.0, 3.7, -12.2])
 def test_turn_with_a_drive_over_several_turns(turns, joined, on_se3):
@@ -291,6 +292,7 @@ JOINTS = {
 }
 
 
+@pytest.mark.sample(1)
 @SIDES
 @pytest.mark.parametrize("kind", JOINTS)
 def test_rows_of_screws_vanish_and_rows_of_rotors_feel_the_coordinate(kind, joined, on_se3):

@@ -205,7 +205,7 @@ def test_a_local_minimum_is_left_or_named():
             [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0), stiffness=stiffness)],
         )
 
-    t, how = np.arange(0.0, 4.0, 0.04), {"method": "rk4", "step": 0.02}
+    t, how = np.arange(0.0, 4.0, 0.04), {"method": "rk4", "step": 0.04}
     angle = ch.simulate(swing(2.0), (0, t[-1]), save=t, **how).q[:, 0]
     data = {"t": t, "joints.pivot": angle + 1e-3 * np.random.default_rng(3).normal(size=len(t))}
     unknown = {"joints.pivot.stiffness": "0.1:20"}

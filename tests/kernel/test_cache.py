@@ -383,8 +383,8 @@ def test_what_others_could_have_written_is_not_loaded(tmp_path):
     """A file that anybody may write to, another in its place, a folder in its place."""
     environment = {"CHASLES_CACHE_DIR": str(tmp_path / "cache")}
     loaded = []
+    run(SMALL, **environment)
     for spoil in (lambda path: path.chmod(0o600), lambda path: path.chmod(0o666), folder_in_its_place):
-        run(SMALL, **environment)
         for path in sorted((tmp_path / "cache").rglob("*double*")):
             spoil(path)
         result = run(SMALL, **environment)

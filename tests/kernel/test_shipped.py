@@ -17,6 +17,7 @@ import pytest
 from chasles.kernel import cache, code_store, shipped
 from chasles.kernel.policy import COMPILED
 from chasles.lie import so3
+from tests.kernel.first_use import example, shortest
 
 pytestmark = [
     pytest.mark.slow,  # a wheel is made, whatever the cache has
@@ -47,33 +48,45 @@ def use(name: str, home: Path, site: Path | None = None, python: str = sys.execu
     return int(count), float(spent), result.stdout + result.stderr
 
 
-@pytest.fixture(scope="module")
-def readme_wheel(tmp_path_factory):
-    """A wheel of what the README's example uses."""
-    folder = tmp_path_factory.mktemp("kernels")
-    text = (ROOT / "README.md").read_text()
-    script = folder / "readme.py"
-    script.write_text(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1] + "\nfrom chasles.lie import so3\n" + SMALL)
+def wheel_of(folder: Path, code: str) -> Path:
+    """A wheel of what a script uses, and a rotation."""
+    script = folder / "script.py"
+    script.write_text(code + "\nfrom chasles.lie import so3\nso3.exp([0.0, 0.0, 0.1])\n")
     return make(folder / "dist", "--script", str(script))
 
 
-SMALL = "so3.exp([0.0, 0.0, 0.1])\n"
+@pytest.fixture(scope="module")
+def small_wheel(tmp_path_factory):
+    return wheel_of(tmp_path_factory.mktemp("kernels"), shortest())
+
+
+@pytest.fixture(scope="module")
+def readme_wheel(tmp_path_factory):
+    return wheel_of(tmp_path_factory.mktemp("readme"), example())
+
+
+def installed(wheel: Path, folder: Path) -> Path:
+    """The wheel as an installer puts it in place."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
 
 
 @pytest.fixture
-def site(readme_wheel, tmp_path):
-    """The wheel as an installer puts it in place."""
-    with zipfile.ZipFile(readme_wheel) as wheel:
-        wheel.extractall(tmp_path / "site")
-    return tmp_path / "site"
+def site(small_wheel, tmp_path):
+    return installed(small_wheel, tmp_path)
+
+
+@pytest.fixture
+def readme_site(readme_wheel, tmp_path):
+    return installed(readme_wheel, tmp_path)
 
 
 def test_the_first_result_needs_no_compiler(site, tmp_path):
     assert use("rotation", tmp_path / "home", site)[0] == 0
-    count, spent, said = use("readme", tmp_path / "home", site)
+    count, spent, said = use("simulated", tmp_path / "home", site)
     assert count == 0
-    assert spent < 6.0, said  # 2.0 on a quiet machine; other tests run beside
-    assert "verdict: passed" in said
+    assert spent < 6.0, said  # 1.5 on a quiet machine; other tests run beside
     assert not list((tmp_path / "home" / "cache").rglob("*.nbc"))  # nor is anything written
 
 
@@ -140,19 +153,19 @@ def test_shipped_code_serves_other_versions_of_numpy_and_patch_versions_of_pytho
 
 
 @pytest.mark.study
-def test_another_version_of_numpy(readme_wheel, site, tmp_path):
+def test_another_version_of_numpy(readme_site, tmp_path):
     """The wheel was made with one version of NumPy and is used with another: nothing is compiled."""
     other = "2.3.5" if not np.__version__.startswith("2.3.") else "2.2.6"
-    place = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), f"numpy=={other}"]
+    place = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(readme_site), f"numpy=={other}"]
     subprocess.run(place, check=True, timeout=900)
-    count, _, said = use("readme", tmp_path / "home", site)
+    count, _, said = use("readme", tmp_path / "home", readme_site)
     assert f"numpy {other}" in said
     assert count == 0
     assert "verdict: passed" in said
 
 
 @pytest.mark.study
-def test_another_patch_version_of_python(site, tmp_path, monkeypatch):
+def test_another_patch_version_of_python(readme_site, tmp_path, monkeypatch):
     """The wheel was made with one patch version of Python and is used with another, with the same packages."""
     name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     found = [path for path in (shutil.which(name, path=where) for where in ("/usr/bin", "/usr/local/bin")) if path]
@@ -163,7 +176,7 @@ def test_another_patch_version_of_python(site, tmp_path, monkeypatch):
         pytest.skip(f"there is no other {name} here")
     packages = [place for place in sys.path if "site-packages" in place] + [str(ROOT / "src")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(packages))
-    count, _, said = use("readme", tmp_path / "home", site, others[0])
+    count, _, said = use("readme", tmp_path / "home", readme_site, others[0])
     assert f"python {told[others[0]]}" in said
     assert count == 0
     assert "verdict: passed" in said
@@ -182,10 +195,10 @@ def test_each_function_is_verified(site, tmp_path):
     assert use("rotation", tmp_path / "home", site)[0] > 0
 
 
-def test_a_processor_without_the_baseline(readme_wheel, site, monkeypatch):
+def test_a_processor_without_the_baseline(site, monkeypatch):
     archive = shipped.Archive(site / shipped.PACKAGE / "kernels.zip")
     assert not archive.misfit()
-    assert archive.count() > 20
+    assert archive.count() > 5
     monkeypatch.setattr(shipped.llvm, "get_host_cpu_features", lambda: {"sse4.2": True})
     assert "this processor lacks" in archive.misfit()
     monkeypatch.syspath_prepend(site)

@@ -62,7 +62,15 @@ def test_tool_is_content(command):
 @pytest.mark.parametrize("theme", ["basic", pytest.param("furo", marks=pytest.mark.study)])
 def test_documentation_builds_without_warnings(tmp_path, theme):
     """Most of the time of its own theme goes into the list of pages beside each page; the pages are the same."""
-    options = ("-q", "-W", "-b", "html", "-D", f"html_theme={theme}")
+    options = (
+        "-q",
+        "-W",
+        "-b",
+        "html",
+        "-D",
+        f"html_theme={theme}",
+        *(("-t", "unsearched") if theme == "basic" else ()),
+    )
     result = run("-m", "sphinx", *options, "docs", str(tmp_path / "html"))
     assert result.returncode == 0, result.stdout + result.stderr
     page = (tmp_path / "html" / "conventions.html").read_text()

@@ -16,7 +16,7 @@ from chasles.relative.mechanism import Mechanism
 from tests.oracle.tree import REPRESENTATIONS, doubles
 from tests.relative import models
 
-STATES = 9
+STATES = 6  # four lanes and two more
 TOLERANCE, SOLVE_TOLERANCE = 2e-14, 2e-13
 
 

@@ -150,7 +150,7 @@ def test_in_files_and_on_the_command_line(tmp_path):
     (taken,) = (line for line in lines if line.endswith("(taken)"))
     assert taken.strip().startswith("mode 2: B ")
     near = "\n[initial]\nq.A = 0.8\nq.B = {}\nheld = ['A']\n[simulation]\nspan = [0.0, 0.01]\n"
-    for mode in modes:  # those near guesses come first
+    for mode in modes[1:]:  # those near guesses come first
         guess = mode.q[system.compile().tree.coordinates["B"]][0]
         path.write_text(model_text(system) + near.format(guess), encoding="utf-8")
         lines = report(load(path))["lines"]

@@ -69,7 +69,7 @@ def toggle(load: float) -> ch.System:
 def test_toggle(coordinates):
     """P = 2 k (2 l sin θ - x0 tan θ), largest where cos³ θ = x0/(2 l)."""
     build = lambda x: toggle(x).compile(coordinates)  # noqa: E731
-    branch = ch.continuation(build, (0.0, 40.0), {"A": OPEN, "S": 2 * ROD * np.cos(OPEN)}, max_step=0.2)
+    branch = ch.continuation(build, (0.0, 40.0), {"A": OPEN, "S": 2 * ROD * np.cos(OPEN)}, max_step=0.5)
     (fold,) = branch.folds
     angle = np.arccos(np.cbrt(np.cos(OPEN)))
     largest = 4 * SPRING * ROD * (np.sin(angle) - np.cos(OPEN) * np.tan(angle))

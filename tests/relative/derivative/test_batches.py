@@ -21,6 +21,11 @@ FUNCTIONS = {
     "derivatives.inverse_mass_matrix": 1,
     "terms.inverse_mass_matrix": 1,
 }
+# on lanes they take half a minute to compile
+LONG = ("derivatives.inverse_dynamics_second", "derivatives.mass_matrix", "derivatives.inverse_mass_matrix")
+on_lanes = pytest.mark.parametrize(
+    "function", [pytest.param(name, marks=[pytest.mark.study] * (name in LONG)) for name in FUNCTIONS]
+)
 
 
 def results(mechanism: Mechanism, name: str, arrays: tuple) -> list[np.ndarray]:
@@ -29,7 +34,7 @@ def results(mechanism: Mechanism, name: str, arrays: tuple) -> list[np.ndarray]:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@on_lanes
 @pytest.mark.parametrize("name", ["kinds", "floating"])
 def test_a_batch_is_its_states(name, function):
     """On lanes, the last four overlapping, and with leading axes; branches, so that entries stay zero."""
@@ -86,7 +91,7 @@ def test_a_loop_has_one_signature_however_it_is_called():
         assert (len(algorithm.scalar.signatures), len(algorithm.lanes.signatures)) == (1, 1)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@on_lanes
 def test_nothing(function):
     """No states, and no joints."""
     mechanism = MOVING["arm"]

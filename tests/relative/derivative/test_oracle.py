@@ -19,7 +19,7 @@ from tests.relative import models
 
 STEP, LONG_STEP = Decimal("1e-8"), Decimal("1e-4")
 TOLERANCE, SOLVE_TOLERANCE = 2e-13, 1e-11
-FEW, SOME = 6, 2
+FEW, SOME = 6, 1
 
 
 def quaternion_exponential(w: oracle.Array) -> oracle.Array:

@@ -73,6 +73,7 @@ def test_numbers_of_geometric_parameters_of_chains(kinds, measured, count):
     assert mechanism.parameters.geometric_identifiability("tool", measured=measured).rank == count
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", models.MODELS)
 def test_base_parameters_fit_as_well_as_all(name):
     mechanism, rng = Mechanism(models.system_of(models.MODELS[name]())), np.random.default_rng(5)

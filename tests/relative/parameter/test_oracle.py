@@ -99,6 +99,7 @@ def by_geometry(name: str, what: str, rows) -> np.ndarray:
 WHAT = [f"{what}, {representation}" for what in ("poses", "jacobian") for representation in oracle.REPRESENTATIONS]
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("what", [*WHAT, "inverse_dynamics", "forward_dynamics"])
 @pytest.mark.parametrize("name", models.COSTLY)
 def test_derivatives_by_geometry(name, what):

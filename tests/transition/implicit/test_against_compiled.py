@@ -163,6 +163,7 @@ def test_two_bodies(method):
 # ---------------------------------------------------------------- no constraints
 
 
+@pytest.mark.first(1)
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("method", "order"),

@@ -12,6 +12,7 @@ CASES = [
 ]
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize(("space", "name"), CASES)
 def test_digits(space, name):
     case = top("fast", "quaternion", *(("screw", "body") if space == "SE3" else ("rotation_vector", "mixed")))

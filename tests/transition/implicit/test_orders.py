@@ -44,7 +44,7 @@ def test_orders(name):
     check(case, METHODS[name], *((60, 0.5) if name == "BLieDF5" else ()))
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("combination", OTHERS, ids=str)
 def test_generalized_alpha_in_other_coordinates(combination):
     check(top("slow", *combination), METHODS["index 2"])
