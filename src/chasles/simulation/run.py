@@ -1,4 +1,4 @@
-"""What a simulation leaves: the motion at the saved times, how it ended, and how good it is."""
+"""The result of a simulation: the motion at the saved times, how the run ended, and its certificate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Run(States):
 
     @property
     def success(self) -> bool:
-        """Whether the run came to its end, or to a terminal event."""
+        """Whether the run reached its end or a terminal event."""
         return self.solution.success
 
     @property
@@ -57,13 +57,13 @@ class Run(States):
 
     @property
     def events(self) -> list[Occurrence]:
-        """What happened, in the order of time: `event`, `t`, and the state `y` then."""
+        """Events in the order of time: `event`, `t` [s], and the state `y` at that time."""
         return self.solution.events
 
     @property
     def strikes(self) -> list[Strike]:
-        """What happened at rigid limits: of each impact the time, the limits, velocities of the joints before and
-        after, and the energy lost [J]."""
+        """Impacts at rigid limits: for each the time [s], the limits, the velocities of the joints before and after,
+        and the energy lost [J]."""
         own = self.dynamics.set_valued
         if own is None:
             return []
@@ -77,17 +77,17 @@ class Run(States):
 
     @property
     def options(self) -> dict[str, Any]:
-        """How steps are chosen."""
+        """The options of `simulate` that the run was computed with."""
         return {} if self.task is None else self.task.options
 
     @property
     def start_changes(self) -> tuple[StartChange, ...]:
-        """What assemble=True changed of the start: of each joint or body the values before and after."""
+        """What assembly changed at the start: for each joint or body the values before and after."""
         return self.dynamics.start_changes
 
     @cached_property
     def certificate(self) -> Certificate:
-        """How good the run is: see `chasles.certify`. It is found out when it is asked for, and kept."""
+        """How good the run is: see `chasles.certify`. It is computed on first access and kept."""
         if self.kept is not None:
             return self.kept()
         found: Certificate = service("certificate")(self)
@@ -95,7 +95,7 @@ class Run(States):
 
     @cached_property
     def energies(self) -> Energies:
-        """Kinetic, of gravity, of springs, work [J], (times,) each."""
+        """Energies [J], (times,) each: `kinetic`, `gravity`, `springs`, `work`, `total`, `balance`."""
         if self.stored is not None:
             return Energies(*(unchanging(self.stored[item.name]) for item in fields(Energies)))
         return Energies(*map(unchanging, self.collected(lambda part: part._kind.energies())))
@@ -185,7 +185,7 @@ class Run(States):
         service("show")(self)
 
     def report(self, file: str | Path) -> None:
-        """Write a report as one HTML file: model, method, certificate, figures, 3D page, how to do it again."""
+        """Write a report as one HTML file: model, method, certificate, figures, 3D page, how to reproduce it."""
         service("report")(self, file)
 
     # ------------------------------------------------------------ shown

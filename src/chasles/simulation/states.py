@@ -79,18 +79,18 @@ class States:
 
     @property
     def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
-        """The system, compiled: of a tree, of loops, or in absolute coordinates."""
+        """The compiled system: `Mechanism`, `ClosedMechanism` or `AbsoluteMechanism`."""
         found: Mechanism | ClosedMechanism | AbsoluteMechanism = self.dynamics.mechanism
         return found
 
     @property
     def system(self) -> System:
-        """The system whose motion it is."""
+        """The `System` that moves."""
         return self.mechanism.system
 
     @property
     def coordinates(self) -> str:
-        """Those that were integrated in: "relative" or "absolute"."""
+        """The coordinates of the integration: "relative" (joint coordinates) or "absolute"."""
         return self._kind.coordinates
 
     @property
@@ -105,8 +105,8 @@ class States:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Names of the joints whose coordinates `q` has, in their order: those of the tree, as `simulate` takes them.
-        One that closes a loop is not among them."""
+        """Names of the joints whose coordinates are in `q`, in their order. Joints that close a loop are not among
+        them."""
         return tuple(joint.name for joint in self._kind.joints)
 
     @property
@@ -200,7 +200,7 @@ class States:
 
     @cached_property
     def energies(self) -> Energies:
-        """Kinetic, of gravity, of springs, work [J], (times,) each."""
+        """Energies [J], (times,) each: `kinetic`, `gravity`, `springs`, `work`, `total`, `balance`."""
         columns = self.collected(lambda part: part._kind.energies())
         return Energies(*map(unchanging, columns))
 
@@ -241,7 +241,7 @@ class States:
         return self.collected(lambda part: [values_of(part, name)])[0]
 
     def force_columns(self, name: str) -> tuple[ForceColumn, ...]:
-        """What the columns of `force(name)` are: `part` and `unit` of each."""
+        """The columns of `force(name)`: `part` and `unit` of each."""
         return columns_of(self.system, name)
 
     # ------------------------------------------------------------ of one part
@@ -280,7 +280,7 @@ class States:
         return replace(self, solution=replace(s, **cut), **arrays)
 
     def parts(self, rows: int = ROWS_AT_ONCE, until: int | None = None) -> Iterator[Self]:
-        """The same in parts of so many times, one after the other: all, or the first `until`."""
+        """Iterate over blocks of so many times: all of them, or the first `until`."""
         end = len(self) if until is None else until
         for first in range(0, end, rows):
             yield self.part(slice(first, min(first + rows, end)))
