@@ -24,6 +24,7 @@ def integrated(inertia, momentum, times=TIMES):
     ).y.T
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "inertia", [(1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1)], ids=lambda i: "".join(map(str, i))
 )

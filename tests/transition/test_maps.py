@@ -54,6 +54,7 @@ def test_velocities_and_rates(absolute):
     assert np.abs(transition.rate(q, found, absolute) - rates).max() < 1e-13
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("local", LOCAL)
 @pytest.mark.parametrize("absolute", ["quaternion", "rotation_vector", "screw", "euler:ZYX"])
 def test_differential_of_the_map(absolute, local):

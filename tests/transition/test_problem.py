@@ -65,6 +65,7 @@ def test_exponential_coordinates_are_the_integration_on_the_group(space, local):
         assert np.abs(sol.y[:, -12:] - on_group[:, 14:26]).max() <= 1e3 * bound  # speeds of a hundred rad/s
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("local", ["screw", "rotation_vector"])
 @pytest.mark.parametrize("representation", ["body", "mixed", "spatial", "hybrid"])
 def test_representations(representation, local, truth):
