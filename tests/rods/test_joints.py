@@ -193,3 +193,9 @@ def test_the_bend_in_space_is_of_order_two():
     errors = [np.linalg.norm(tip - BEND) for tip in tips]
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.05)
     assert np.linalg.norm((4 * tips[1] - tips[0]) / 3 - BEND) < 1e-2
+
+
+def test_a_joint_of_a_rod_is_not_locked():
+    system = cantilever(3, SLENDER, (0, 0, 0, 0, 10, 0), strains=("bend_z",))
+    with pytest.raises(ValueError, match=r"'b\[2\]' cannot be locked: a rod made it, and its coordinates are strains"):
+        system.lock("b[2]")

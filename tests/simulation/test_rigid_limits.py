@@ -361,3 +361,20 @@ def test_a_run_that_broke_off_goes_on_to_the_same_bits(tmp_path, save):
         assert [found.t for found in one.events] == [found.t for found in whole.events]
         assert one.solution.steps == whole.solution.steps
         assert one.solution.evaluations == whole.solution.evaluations
+
+
+def test_a_strike_has_one_name_in_all_coordinates():
+    """The limit of a follower is its own, on whichever side of its leader it lies."""
+    bodies = [ch.Body(name, 1.0, (0, 0, -0.3), (0.1, 0.1, 0.1)) for name in ("a", "b")]
+    limits = {"lower": -0.2, "upper": 0.1, "restitution": 0.5, "mimic": "leader", "mimic_ratio": -1.0}
+    joints = [
+        ch.revolute("leader", "ground", "a", axis=(0, 1, 0)),
+        ch.revolute("follower", "a", "b", axis=(0, 1, 0), at=(0, 0, -0.5), **limits),
+    ]
+    found = []
+    for coordinates in ("relative", "absolute"):
+        run = ch.simulate(
+            ch.System(bodies, joints), (0, 0.12), v={"leader": 3.0}, coordinates=coordinates, certificate=False
+        )
+        found.append([event.event.name for event in run.events])
+    assert found[0] == found[1] == ["follower strikes its lower limit"]

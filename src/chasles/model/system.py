@@ -341,6 +341,12 @@ class System:
         if not isinstance(joint, str) and q is not None:
             raise ValueError('lock: q is for one joint; give coordinates of several by name: lock({"a": 0.3, ...})')
         places = joint if isinstance(joint, Mapping) else dict.fromkeys(_listed(joint), q)
+        for name in places:
+            if isinstance(self.joint(name, "lock"), OfRod):
+                raise ValueError(
+                    f"joint {name!r} cannot be locked: a rod made it, and its coordinates are strains of the rod; "
+                    "leave a strain out of the rod's `strains`, which holds it along the whole rod, or divide the rod"
+                )
         welds = {name: held_as_weld(self.joint(name, "lock"), place) for name, place in places.items()}
         for follower, rule in followers(self.joints).items():
             if follower in welds:

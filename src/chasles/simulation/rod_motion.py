@@ -68,7 +68,8 @@ class RodMotion:
 
     @property
     def stresses(self) -> np.ndarray:
-        """Those of the elastic law in each element, (times, elements, 6)."""
+        """Those of the elastic law in each element, (times, elements, 6); NaN of strains that the rod does not have
+        (`strains=`): what holds them is no function of the state, but a reaction, `run.reactions(joint)`."""
         return self._states.stress
 
     @cached_property

@@ -25,6 +25,7 @@ from chasles.simulation.nonsmooth.loaded_friction import FrictionLoadError, Resp
 
 NEARLY = 1e-11  # of the size of a coordinate, and of its speed: where absolute coordinates take it for a limit or rest
 AT_BOUND = 1e-9  # a holding force is at its bound if it is so near, of its scale
+SIDES = ("lower", "upper")
 LOADINGS, LOADED = 200, 1e-14  # iterations for what joints carry, and how exact it becomes
 
 
@@ -34,6 +35,13 @@ class Held(NamedTuple):
     stuck: np.ndarray
     slip: np.ndarray
     force: np.ndarray
+
+
+class End(NamedTuple):
+    """Whose limit it is, and which of its own: followers bring theirs to the coordinate that they follow."""
+
+    name: str
+    which: str
 
 
 @dataclass(frozen=True)
@@ -59,10 +67,11 @@ class Change(Event):
 class SetValued:
     """The coordinates with friction that sticks or depends on the load, or with rigid limits: their places, the two
     forces of friction [N or N m] and the two coefficients, the speed of smooth friction (0: it sticks), limits and
-    restitution, a length or angle, a speed and a force to compare with."""
+    restitution, a length or angle, a speed and a force to compare with; what the lower and upper limits are called."""
 
     names: tuple[str, ...]
     nq: int
+    ends: tuple[tuple[End, End], ...]
     places: np.ndarray
     columns: np.ndarray
     slipping: np.ndarray
@@ -81,7 +90,7 @@ class SetValued:
     def of(cls, joints: Sequence[Joint], tree: Any, sizes: np.ndarray, energy: float, pace: float) -> Self | None:
         """Those of a mechanism; None if it has none. `sizes` are those of all velocities, `energy` is a large one,
         `pace` how many sizes are gone in a second then."""
-        found = list[tuple[Any, ...]]()
+        found, called = list[tuple[Any, ...]](), list[tuple[End, End]]()
         for joint in joints:
             for k in range(joint.nv if joint.may_lock or joint.is_loaded else 0):
                 rubs = _friction(joint, k)
@@ -95,17 +104,18 @@ class SetValued:
                 bounce = joint.restitution[k] if rigid else 0.0
                 place = tree.coordinates[joint.name].start + k
                 found.append((name, place, column, *rubs, *ends, bounce, sizes[column], pace * sizes[column], force))
+                called.append(_called(name, ends, tree))
         if not found:
             return None
         names, *arrays = zip(*found, strict=True)
-        return cls(names, sum(joint.nq for joint in joints), *map(np.array, arrays))
+        return cls(names, sum(joint.nq for joint in joints), tuple(called), *map(np.array, arrays))
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
         """The events of `run.events` that limits make."""
         found = list[Limit]()
-        for k, name in enumerate(self.names):
-            for side, which, end in ((1, "lower", self.lower[k]), (-1, "upper", self.upper[k])):
+        for k, ends in enumerate(self.ends):
+            for side, (name, which), end in zip((1, -1), ends, (self.lower[k], self.upper[k]), strict=True):
                 if np.isfinite(end):
                     function = partial(_gap, int(self.places[k]), int(self.nq + self.columns[k]), float(end), side)
                     found.append(Limit(function, -1, False, f"{name} strikes its {which} limit", k, side))
@@ -117,15 +127,15 @@ class SetValued:
         found = list[Change]()
         for k, name in enumerate(self.names):
             function = partial(_speed, int(self.nq + self.columns[k]))
-            words = [(0, "sticks", "slips")] if self.may_stick[k] else []
+            words = [(0, f"{name} sticks", f"{name} slips")] if self.may_stick[k] else []
             words += [
-                (side, f"rests at its {which} limit", f"leaves its {which} limit")
-                for side, which, end in ((1, "lower", self.lower[k]), (-1, "upper", self.upper[k]))
+                (side, f"{owner} rests at its {which} limit", f"{owner} leaves its {which} limit")
+                for side, (owner, which), end in zip((1, -1), self.ends[k], (self.lower[k], self.upper[k]), strict=True)
                 if np.isfinite(end)
             ]
             for side, begins, ends in words:
-                found.append(Change(function, 0, False, f"{name} {begins}", k, side, True))
-                found.append(Change(function, 0, False, f"{name} {ends}", k, side, False))
+                found.append(Change(function, 0, False, begins, k, side, True))
+                found.append(Change(function, 0, False, ends, k, side, False))
         return {(change.k, change.side, change.held): change for change in found}
 
     def changed(self, before: np.ndarray, held: Held, q: np.ndarray) -> list[Change]:
@@ -316,6 +326,20 @@ def _friction(joint: Joint, k: int) -> tuple[float, ...]:
     if not joint.sticks:
         return 0.0, 0.0, slides, 0.0, joint.friction_speed if joint.is_loaded else 0.0
     return joint.friction[k], joint.holding_friction[k], slides, max(slides, joint.static_friction_coefficient), 0.0
+
+
+def _called(name: str, ends: tuple[float, float], tree: Any) -> tuple[End, End]:
+    """Whose the limits of a coordinate are: those of its own joint, or those that a follower brings."""
+    own, joints = [End(name, "lower"), End(name, "upper")], {joint.name: joint for joint in tree.all_joints}
+    led = {} if tree.dependence is None else tree.dependence.following
+    for follower, (leader, ratio, offset) in led.items():
+        if leader != name or ratio == 0.0:
+            continue
+        reach = [(End(follower, which), (getattr(joints[follower], which)[0] - offset) / ratio) for which in SIDES]
+        for k, (end, place) in enumerate(sorted(reach, key=lambda one: one[1])):
+            if place == ends[k] and getattr(joints[name], SIDES[k])[0] != place:
+                own[k] = end
+    return own[0], own[1]
 
 
 def _speed(column: int, t: float, y: np.ndarray, p: np.ndarray) -> float:
