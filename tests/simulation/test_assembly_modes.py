@@ -156,6 +156,9 @@ def test_in_files_and_on_the_command_line(tmp_path):
         lines = report(load(path))["lines"]
         assert any(line.startswith("2 assembly modes with 'A' held") for line in lines)
         assert any(line.strip().startswith("mode 1: B ") and line.endswith("(taken)") for line in lines)
+    path.write_text(model_text(system) + "\n[initial]\nq.B = 0.1\nheld = []\n", encoding="utf-8")
+    (line,) = (line for line in report(load(path))["lines"] if "modes are not listed" in line)
+    assert "with nothing held the mechanism still moves in 1 freedom" in line
     path.write_text(text.format(3), encoding="utf-8")
     assert "mode 3 is asked for" in report(load(path))["mistakes"][0]
     path.write_text(text.format("true"), encoding="utf-8")

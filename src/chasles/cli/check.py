@@ -60,7 +60,7 @@ def check(
         sys.exit(WRONG)
 
 
-MOST = 12  # joints of a linkage whose assembly modes are looked for
+MOST = 24  # joints of a linkage whose assembly modes are looked for
 SAME = 1e-6  # of the size of a model, and of 1 rad: a mode that is the start
 
 
@@ -68,21 +68,26 @@ def _modes(study: Any, task: Any) -> list[str]:
     """The assembly modes of a linkage with the start's values held, if there are several."""
     import numpy as np
 
+    from chasles.constraint.errors import AssemblyError
     from chasles.lie.rotation import quaternion_to_matrix
     from chasles.model.scale import length_of
     from chasles.simulation.start.assembly_modes import assembly_modes
 
-    given = study.initial.get("q")
-    if not given or len(study.system.joints) > MOST:
+    given, count = study.initial.get("q"), len(study.system.joints)
+    if not given:
         return []
+    if count > MOST:
+        return [f"assembly modes are not looked for: there are {count} joints; ch.assembly_modes finds them in Python"]
     held = study.initial.get("held")
     names = (
         given if held is None else [name for name in (held["q"] if isinstance(held, dict) else held) if name in given]
     )
     try:
         found = assembly_modes(study.system, given, held=tuple(names), t=float(task.span[0]))
-    except ValueError:  # what is given leaves freedoms, or does not fit, which is said elsewhere
+    except AssemblyError:  # what is given does not fit, which is said elsewhere
         return []
+    except ValueError as error:  # what is given leaves freedoms
+        return [f"assembly modes are not listed: {str(error).removeprefix('assembly_modes: ')}"]
     if len(found) < 2:
         return []
     tree = study.system.compile().tree.coordinates

@@ -81,6 +81,7 @@ def run(
         options["stabilization"] = None if stabilization == "none" else stabilization
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # how a run ended is said when it is shown
+        mode = None
         if resume:
             if options or change or space or end is not None:
                 raise ValueError("run: --resume goes on with the options of the run; give no others")
@@ -95,6 +96,7 @@ def run(
             names = [model]
         else:
             study = find_study(model, change, law)
+            mode = study.initial.get("mode")
             if end is not None:
                 options["span"] = (study.options.get("span", (0.0, 0.0))[0], seconds("--end", end))
             if output is not None and len(space or ()) > 1:
@@ -110,7 +112,10 @@ def run(
     else:
         for found, verdict in zip(runs, certificates, strict=True):
             told = {f"start assembled, {change}" for change in found.start_changes if not change.given}
-            for line in (*(line for line in str(found).split("\n") if line not in told), *start_lines(found.task)):
+            for line in (
+                *(line for line in str(found).split("\n") if line not in told),
+                *start_lines(found.task, mode),
+            ):
                 say(line)
             for line in left_limits(found):
                 say(line)
@@ -140,10 +145,11 @@ def seconds(option: str, text: str | None) -> float | None:
         raise ValueError(f"{option} {error}") from None
 
 
-def start_lines(task: Any) -> list[str]:
-    """The start that was taken, in joint coordinates."""
+def start_lines(task: Any, mode: int | None = None) -> list[str]:
+    """The start that was taken, in joint coordinates, and the assembly mode that was asked for."""
     values = task.start_values
-    lines = [f"start of {value}" for value in values[:LISTED]]
+    lines = [] if mode is None else [f"start in assembly mode {mode}; chasles check lists all"]
+    lines += [f"start of {value}" for value in values[:LISTED]]
     return [*lines, f"... and {len(values) - LISTED} more joints"] if len(values) > LISTED else lines
 
 
