@@ -299,13 +299,13 @@ from chasles.cli.warm import warm
 from chasles.kernel.code_store import CodeStore
 
 warm(clean=True, jobs=1)
-looked, load = [], CodeStore.load_overload
+looked, load = [], CodeStore.load
 
-def counted(self, signature, target):  # called for every signature that this process does not have yet
+def counted(self, kinds):  # called for every signature that this process does not have yet
     looked.append(self._function.__qualname__)
-    return load(self, signature, target)
+    return load(self, kinds)
 
-CodeStore.load_overload = counted
+CodeStore.load = counted
 from chasles.gallery import model_files
 from chasles.integrate.method_name import LONG, SHORT, method_from
 from chasles.io.load import load as load_model

@@ -12,21 +12,20 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from numba.core import event
+
+from chasles.kernel import machine_code, policy
 
 
-class Count(event.Listener):
-    """How many functions were compiled."""
+def count_compiled() -> list[str]:
+    """The functions that are compiled from now on."""
+    names, make = [], machine_code.Compiled._make
 
-    def __init__(self):
-        self.count = 0
-        event.register("numba:compile", self)
+    def counted(self, *arguments):
+        names.append(self.__name__)
+        return make(self, *arguments)
 
-    def on_start(self, event):
-        self.count += 1
-
-    def on_end(self, event):
-        """Nothing to do."""
+    machine_code.Compiled._make = counted
+    return names
 
 
 def example() -> str:
@@ -105,7 +104,8 @@ USES = {use.__name__: use for use in (readme, simulated, heavy_top, loop, absolu
 
 if __name__ == "__main__":
     matplotlib.use("agg")
-    counted = Count()
+    names = count_compiled()
     USES[sys.argv[1]]()
-    print(f"compiled {counted.count} functions in {time.process_time():.2f} s, numpy {np.__version__}")
+    assert names or not policy.loaded(), "what compiles was loaded for nothing"
+    print(f"compiled {len(names)} functions in {time.process_time():.2f} s, numpy {np.__version__}")
     print(f"python {platform.python_version()}")

@@ -6,17 +6,17 @@ import numba
 import numpy as np
 import pytest
 
-from chasles.kernel.lanes import LANES, WIDTH, buffer, load, store
+from chasles.kernel.lanes import WIDTH, buffer, load, store
 from chasles.kernel.policy import COMPILED, kernel, native
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 if COMPILED:
-    from numba import carray
-    from numba.core import event, types
+    from numba.core import event
 
-    from chasles.kernel import numpy_on_lanes as numpy_on_lanes
-    from chasles.kernel.address import NUMBERS, address_of, invoke
+    from chasles.kernel.address import INTEGER, MANY_LANES, NUMBER, NUMBERS, address_of, invoke
+    from chasles.kernel.code import numpy_on_lanes as numpy_on_lanes
     from chasles.kernel.compiler import InlinedLibrary
+    from chasles.kernel.late import carray
 
 
 @kernel
@@ -48,15 +48,14 @@ def expected(x, w):
 
 
 def test_a_function_is_called_through_its_address():
-    address = address_of(through_pointers, NUMBERS, types.int64, types.float64, NUMBERS)
+    address = address_of(through_pointers, NUMBERS, INTEGER, NUMBER, NUMBERS)
     x, out = np.array([0.3, -0.7, 1.1]), np.empty(4)
     invoke_it(address, x, 3, 1.7, out)
     np.testing.assert_allclose(out, expected(x, 1.7), rtol=0, atol=1e-15)
 
 
 def test_the_same_function_on_lanes():
-    pointer = types.CPointer(LANES)
-    address = address_of(through_pointers, pointer, types.int64, types.float64, pointer)
+    address = address_of(through_pointers, MANY_LANES, INTEGER, NUMBER, MANY_LANES)
     x, out = buffer(3), buffer(4)
     x[:] = np.random.default_rng(2).normal(size=x.size)
     invoke_it(address, x, 3, 1.7, out)

@@ -11,12 +11,10 @@ from chasles.kernel.policy import COMPILED
 if not COMPILED:
     pytest.skip(reason="there are no dual numbers without the compiler", allow_module_level=True)
 
-from numba import carray, types
-
-from chasles.kernel import numpy_on_duals as numpy_on_duals
-from chasles.kernel.address import address_of
+from chasles.kernel.address import DUALS, INTEGER, address_of
 from chasles.kernel.algebra import two_product, two_sum
-from chasles.kernel.dual import DUAL, as_duals, dual_of
+from chasles.kernel.code import numpy_on_duals as numpy_on_duals
+from chasles.kernel.dual import as_duals, dual_of
 from chasles.kernel.functions import atan2, atan2_upper, polynomial, sincos
 from chasles.kernel.lanes import (
     absolute,
@@ -33,6 +31,7 @@ from chasles.kernel.lanes import (
     sqrt,
     store,
 )
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion, se3, so3
@@ -177,7 +176,7 @@ def test_arrays_of_duals_by_address():
             array[k] = 2.0 * array[k] + k
 
     function = native(double, keep=False)
-    assert address_of(function, types.CPointer(DUAL), types.int64) != 0
+    assert address_of(function, DUALS, INTEGER) != 0
 
 
 # ---------------------------------------------------------------- Lie groups

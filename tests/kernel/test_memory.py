@@ -92,8 +92,8 @@ def test_what_does_not_fit_is_refused():
 
 CHECKED = """
 import numpy as np
-from numba import carray
-from chasles.kernel.address import address_of, NUMBERS, invoke
+from chasles.kernel.address import address_of, INTEGER, NUMBERS, invoke
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from tests.kernel.test_memory import packed, work_of
 import sys
@@ -122,10 +122,9 @@ array = packed()
 assert not refused(read, array, np.zeros(41), 18)
 assert refused(read, array, np.zeros(41), 19), "past a region, within the array"
 assert refused(read, array, np.zeros(40), 0), "regions that do not fit"
-from numba import types
 seen = []
 sys.unraisablehook = lambda error: seen.append(error.exc_type)
-place, address = np.zeros(8), address_of(write_view, NUMBERS, types.int64)
+place, address = np.zeros(8), address_of(write_view, NUMBERS, INTEGER)
 call(address, place, 2)
 assert not seen and place[2] == 1.0
 call(address, place, 3)

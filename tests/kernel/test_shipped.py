@@ -94,7 +94,7 @@ def has_exponential(archive: shipped.Archive | None) -> bool:
     """Whether a function would be taken from it, as `CodeStore` does."""
     so3.exp([0.0, 0.0, 0.1])
     (arguments,) = so3.exp.entry.signatures
-    name = archive and so3.exp.entry._cache._name(arguments, archive.key("lie.so3"), archive.processor)
+    name = archive and so3.exp.entry.store._name(arguments, archive.key("lie.so3"), archive.processor)
     return bool(name and code_store.unsealed(name, archive.read(name), shipped.PACKAGE))
 
 

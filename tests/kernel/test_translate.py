@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from chasles.kernel.compiler import PackageCompiler
-from chasles.kernel.numba_private import PLAIN
-from chasles.kernel.policy import COMPILED, FLAGS
+from chasles.kernel.machine_code import Compiled
+from chasles.kernel.policy import COMPILED, FLAGS, PLAIN
 from chasles.kernel.translate import function as translate
 from chasles.kernel.translate import syntax
 from tests.kernel import translated
@@ -30,26 +30,35 @@ class ByNumba(PackageCompiler):
         return None
 
 
-def compiled(function, by=PackageCompiler, signature="float64(float64, int64)"):
-    made = numba.njit(pipeline_class=by, _nrt=False, **FLAGS)(function)
-    made.compile(signature.partition("(")[2].rstrip(")"))
+def compiled(function, by=PackageCompiler):
+    made = Compiled(function)
+    made.dispatcher = numba.njit(pipeline_class=by, _nrt=False, no_cfunc_wrapper=True, **FLAGS)(function)
+    made.store = NotKept()
     return made
+
+
+class NotKept:
+    """Code that is compiled each time."""
+
+    def load(self, kinds):
+        return None
+
+    def save(self, kinds, compiled, front):
+        """Nothing to do."""
 
 
 @pytest.mark.parametrize("function", translated.KERNELS, ids=lambda f: f.__name__)
 def test_the_same_bits_as_numba(function):
     before = len(translate.LEFT)
     mine, theirs = compiled(function), compiled(function, ByNumba)
-    assert translate.LEFT[before:] == []
-    assert mine.signatures == theirs.signatures
-    assert mine.nopython_signatures == theirs.nopython_signatures
     for x, n in POINTS:
         assert np.float64(mine(x, n)).tobytes() == np.float64(theirs(x, n)).tobytes(), (x, n)
+    assert mine.dispatcher.nopython_signatures == theirs.dispatcher.nopython_signatures
+    assert translate.LEFT[before:] == []
 
 
 def test_arrays():
-    kinds = "void(float64[::1], float64, int64)"
-    mine, theirs = (compiled(translated.fill.py_func, by, kinds) for by in (PackageCompiler, ByNumba))
+    mine, theirs = (compiled(translated.fill.py_func, by) for by in (PackageCompiler, ByNumba))
     for x, n in POINTS:
         one, other = np.arange(7.0), np.arange(7.0)
         assert mine(one, x, n) == theirs(other, x, n)
@@ -78,8 +87,7 @@ def test_what_is_not_known_is_left_to_numba(text, reason):
     syntax._definitions.cache_clear()
     before = len(translate.LEFT)
     function = made(f"def f(x, n):\n    {text}\n")
-    mine = numba.njit(pipeline_class=PackageCompiler, _nrt=False, **FLAGS)(function)
-    assert mine(1.5, 2) > 0.0
+    assert compiled(function)(1.5, 2) > 0.0
     left = translate.LEFT[before:]
     assert [reason in why for *_, why in left] == ([True] if reason else [])
 

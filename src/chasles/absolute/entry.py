@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 
-from numba import carray, types
-
 from chasles.absolute.factor import solve
 from chasles.absolute.forces import act
 from chasles.absolute.joint_force import silent_rates
@@ -29,8 +27,9 @@ from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on,
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
 from chasles.constraint.special import TARGET, add_target_speeds, angle_rates, call_special
 from chasles.constraint.tile_work import angle_at, set_time, tile_target
-from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
+from chasles.kernel.address import INTEGER, NUMBER, NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, dot, mat_scale, mul, mul_t, scale
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load9, store3, store6, store9
 from chasles.lie import quaternion
@@ -236,7 +235,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
 @functools.cache
 def addresses() -> tuple[int, int]:
     """Addresses of `accelerations` and `project`, compiled now or loaded from the cache."""
-    size = types.int64
+    size = INTEGER
     return (
         address_of(accelerations, NUMBERS, size, *(NUMBERS,) * 5),
         address_of(project, NUMBERS, size, *(NUMBERS,) * 4),
@@ -246,7 +245,7 @@ def addresses() -> tuple[int, int]:
 @functools.cache
 def act_address() -> int:
     """Address of `act`, for mechanisms on which something acts: compiling it takes as long as all the rest."""
-    return address_of(act, types.float64, NUMBERS, types.int64, *(NUMBERS,) * 5)
+    return address_of(act, NUMBER, NUMBERS, INTEGER, *(NUMBERS,) * 5)
 
 
 @kernel(entry=True, allocates=True)

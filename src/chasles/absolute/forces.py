@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import carray
-
 from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, look, spot_joint
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_size, forces_of
@@ -13,6 +11,7 @@ from chasles.force.rod import add_rods
 from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, ROD, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import mul, mul_t
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load9, store3, store6, store9
 from chasles.lie import quaternion

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from numba import carray, types
-
 from chasles.absolute.factor import solve
 from chasles.absolute.kkt import (
     POSE,
@@ -31,11 +29,12 @@ from chasles.constraint.rows import MOTION, ROWS, within_subgroup
 from chasles.constraint.special import evaluate_rate
 from chasles.constraint.tile_work import angle_at, rows_size, set_time
 from chasles.force.law_tangent import DUALS
-from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
+from chasles.kernel.address import INTEGER, NUMBER, NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, cross, mul, mul_t, scale, sub
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.dual_memory import DualRegions
 from chasles.kernel.lanes import WIDTH
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load9, store3, store6
 from chasles.lie import quaternion
@@ -100,7 +99,7 @@ def equations_address() -> int:
     """Address of `equations_tangent`, compiled now or loaded from the cache."""
     reals, duals = NUMBERS, DUALS
     return address_of(
-        *(equations_tangent, reals, types.int64, types.float64, reals),
+        *(equations_tangent, reals, INTEGER, NUMBER, reals),
         *(duals, duals, duals, reals, reals, duals, duals),
     )
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from numba import types
-
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND
@@ -15,11 +13,11 @@ from chasles.constrained.tables import ELEMENT, SIZES, plan_of
 from chasles.constraint.rows import ROWS
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.newton import COUNTS as ALL_COUNTS
-from chasles.kernel.address import address_of, as_integer_array, invoke
+from chasles.kernel.address import address_of, as_integer_array, invoke, kind_in
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel
-from chasles.kernel.reference import Reference, by_reference
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import layout
 
 # integer memory of a run: that of all runs with fixed steps, then the tile with the largest residual when a step
@@ -97,15 +95,6 @@ class Call(NamedTuple):
     every: int  # of how many steps one is saved, or 0
 
 
-FLOATS, INTEGERS = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
-CALL = Reference(
-    types.NamedTuple(
-        [FLOATS, INTEGERS, *[FLOATS] * 5, INTEGERS, *[FLOATS] * 4, INTEGERS, *[types.int64] * 3],
-        Call,
-    )
-)
-
-
 class ForceCall(NamedTuple):
     """What the derivatives of forces are asked with (`force_tangent`)."""
 
@@ -126,9 +115,8 @@ class ForceCall(NamedTuple):
     first: int
 
 
-FORCE_CALL = Reference(
-    types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 9, types.int64], ForceCall)
-)
+CALL = kind_in("chasles.constrained.call_types", "CALL")
+FORCE_CALL = kind_in("chasles.constrained.call_types", "FORCE_CALL")
 NO_ROW = 1 << 40  # `first`, if all forces are known
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
-from numba import carray, types
-from numba.extending import overload
 
 from chasles.constraint.joints import Tile
 from chasles.constraint.rows import NUMBERS, SCREWS, TURN
@@ -15,19 +13,12 @@ from chasles.constraint.screw_rows import screw_rate, screw_rows, solve_screws
 from chasles.constraint.special import EVALUATE, RATE, UNBOUNDED, special_tangent
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT, TILE_WORK, angle_at, tile_work_at
 from chasles.force.law_tangent import DUALS, LawTangent
-from chasles.kernel.address import INTEGERS, address_of
+from chasles.kernel.address import INTEGER, INTEGERS, address_of
 from chasles.kernel.address import NUMBERS as REALS
-from chasles.kernel.dual import DUAL
-from chasles.kernel.lanes import primal
+from chasles.kernel.late import carray
 from chasles.kernel.policy import native
 from chasles.kernel.workspace import store3
 from chasles.model.law import Law
-
-
-@overload(int, inline="always")
-def _integer(x):
-    """Addresses and places among the numbers of a constraint."""
-    return (lambda x: int(primal(x))) if x == DUAL else None
 
 
 @native
@@ -51,7 +42,7 @@ def screws_tangent(what, tiles_at, numbers_at, j, motion_at, work_at, work_size)
 @cache
 def special_address(screws: bool) -> int:
     """Address of what computes special tiles, those of joints given by screws or others; compiled or loaded now."""
-    function, size = screws_tangent if screws else special_tangent, types.int64
+    function, size = screws_tangent if screws else special_tangent, INTEGER
     return address_of(function, size, INTEGERS, REALS, size, DUALS, DUALS, size)
 
 

@@ -25,8 +25,6 @@ from __future__ import annotations
 
 import functools
 
-from numba import carray, types
-
 from chasles.constraint.rotor import rotor_motion, rotor_rows
 from chasles.constraint.rows import (
     CUSTOM,
@@ -63,12 +61,13 @@ from chasles.constraint.tile_work import (
     tile_target,
     tile_work_at,
 )
+from chasles.kernel.address import INTEGER, address_of, invoke
 from chasles.kernel.address import INTEGERS as INTEGER_POINTER
 from chasles.kernel.address import NUMBERS as REAL_POINTER
-from chasles.kernel.address import address_of, invoke
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, neg, scale, sub
 from chasles.kernel.functions import atan2
 from chasles.kernel.lanes import rint, sqrt
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, store3, store6
 from chasles.lie import quaternion
@@ -349,7 +348,7 @@ def special_tangent(what, tiles_at, numbers_at, j, motion_at, work_at, work_size
 @functools.cache
 def special_address() -> int:
     """Address of `special`, compiled now or loaded from the cache."""
-    size = types.int64
+    size = INTEGER
     return address_of(special, size, INTEGER_POINTER, REAL_POINTER, size, REAL_POINTER, REAL_POINTER, size)
 
 

@@ -6,21 +6,20 @@ import ctypes
 from typing import Any
 
 import numpy as np
-from numba import carray, types
-from numba.core.errors import NumbaError
 
-from chasles.kernel import numpy_on_duals as numpy_on_duals
-from chasles.kernel.address import NUMBERS, address_of, clear
-from chasles.kernel.dual import DUAL, TANGENTS
+from chasles.kernel.address import DUALS as DUALS
+from chasles.kernel.address import INTEGER, NUMBER, NUMBERS, address_of, clear
+from chasles.kernel.dual import TANGENTS
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH
+from chasles.kernel.late import carray, compiler_error, with_numba
 from chasles.kernel.policy import kernel, native
 from chasles.model.law import C_SIGNATURE, COMPILING_LAW, LAW_TEXT, Law, PythonLaw
 from chasles.model.user_function import constants_of
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
 _POINTER = ctypes.POINTER(ctypes.c_double)
-DUALS = types.CPointer(DUAL)
+with_numba("chasles.kernel.code.numpy_on_duals")
 
 
 class LawTangent:
@@ -33,7 +32,7 @@ class LawTangent:
             try:
                 self.address = _compiled(law.compiled, varied)
                 return
-            except NumbaError:
+            except compiler_error():
                 self.note = f"law {law.__name__!r} does not compile for dual numbers"
         else:
             self.note = f"law {law.__name__!r} is a plain Python function"
@@ -96,7 +95,7 @@ def _compiled(law: Law, varied: bool) -> int:
             name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
             function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
             parameters = DUALS if varied else NUMBERS
-            known = address_of(function, types.float64, DUALS, DUALS, parameters, DUALS, *(types.int64,) * 4)
+            known = address_of(function, NUMBER, DUALS, DUALS, parameters, DUALS, *(INTEGER,) * 4)
             law._natives.append(function)  # kept alive with the law
             kept[varied] = known, constants
     return known

@@ -12,8 +12,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba import carray
-from numba.core import types
 
 from chasles.integrate import chart_blocks, planar_blocks, product_chart_blocks, rotation_blocks, spatial_blocks
 from chasles.integrate.scalar import ON_SCALARS, ZEROS
@@ -35,10 +33,11 @@ from chasles.integrate.table import (
     SIDE,
     algebra_of,
 )
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
+from chasles.kernel.address import INTEGER, INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.algebra import cross, scale
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import like, load, maximum, sqrt, store
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import se2, se3
@@ -68,7 +67,7 @@ def _address(algebra: int, operation: int, mapping: int, on: str) -> int:
     scope["first_map"], scope["second_map"], scope["third_map"] = module.MAPS[mapping]
     scope["zero"] = ZEROS[on]
     function = native(compile_text(_TEXT.format(name=full, columns=COLUMNS), full, scope))
-    pair, long = (NUMBERS, types.int64), types.int64
+    pair, long = (NUMBERS, INTEGER), INTEGER
     return address_of(function, INTEGERS, long, long, *pair, *pair, *pair, long)
 
 

@@ -6,17 +6,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import carray
-from numba.core import types
-
 from chasles.integrate.blocks import MODULES, OPERATION_NAMES
 from chasles.integrate.explicit_layout import EXPONENTIALS, MUNTHE_KAAS, SET, scratch
 from chasles.integrate.explicit_step import exponentials, munthe_kaas
 from chasles.integrate.scalar import ON_SCALARS, WIDTHS, ZEROS
 from chasles.integrate.table import COLUMNS
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
+from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, invoke
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import load, store
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 
 FAMILIES = {MUNTHE_KAAS: munthe_kaas, EXPONENTIALS: exponentials}
@@ -48,7 +46,7 @@ def step_address(family: int, on: str = ON_SCALARS, own: bool = False) -> int:
     places["when"] = _OWN.format(width=WIDTHS[on]) if own else "t, h"
     scope["load"] = load
     function = native(compile_text(_TEXT.format(name=name, **sizes, **places), name, scope))
-    long, when = types.int64, NUMBERS if own else types.float64
+    long, when = INTEGER, NUMBERS if own else NUMBER
     space = (INTEGERS, long, INTEGERS, INTEGERS)
     method = (NUMBERS, NUMBERS, NUMBERS, NUMBERS, long, INTEGERS)
     return address_of(function, *space, *method, when, when, *(NUMBERS,) * 3, long, long, NUMBERS, long)

@@ -17,22 +17,17 @@ from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, types
-from numba.core.errors import NumbaError
-from numba.core.typing.templates import signature
-from numba.extending import intrinsic
 
-from chasles.kernel import numpy_on_lanes as numpy_on_lanes
-from chasles.kernel.address import NUMBERS, address_of, clear
+from chasles.kernel.address import INTEGER, MANY_LANES, NUMBER, NUMBERS, address_of, clear
 from chasles.kernel.face import compile_text
-from chasles.kernel.lanes import LANES, WIDTH
+from chasles.kernel.late import carray, compiler_error, late, with_numba
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import COMPILED, kernel, native
 from chasles.model.user_function import check_arguments, explained
 
 if not COMPILED:
     raise ImportError("chasles.integrate needs the compiler: unset NUMBA_DISABLE_JIT")
+with_numba("chasles.kernel.code.numpy_on_lanes")
 
 _C_POINTER = ctypes.POINTER(ctypes.c_double)
 # time, point, parameters, result, and the three lengths
@@ -90,9 +85,9 @@ class Field:
 
     def _address(self, lanes: bool) -> int:
         if lanes not in self._addresses:
-            pointer = types.CPointer(LANES) if lanes else NUMBERS
-            sizes = (types.int64,) * 3
-            arguments = (types.float64, pointer, pointer, pointer, *sizes)
+            pointer = MANY_LANES if lanes else NUMBERS
+            sizes = (INTEGER,) * 3
+            arguments = (NUMBER, pointer, pointer, pointer, *sizes)
             if lanes:
                 self._addresses[lanes] = address_of(self._native, *arguments)
             else:
@@ -109,7 +104,7 @@ class Field:
         """Address of the field for lanes; TypeError if it cannot be compiled for them."""
         try:
             return self._address(lanes=True)
-        except NumbaError as error:
+        except compiler_error() as error:
             raise TypeError(
                 f"field {self.__name__!r} cannot be compiled for lanes: there is no branch on values there, and no "
                 "function but np.sqrt, np.sin, np.cos, abs and those of chasles.kernel; take lanes=False, or see "
@@ -167,29 +162,4 @@ class PythonField:
             ctypes.memset(out, 0xFF, 8 * out_size)  # NaN, in one call that makes nothing
 
 
-@intrinsic
-def call(typing_context, address, t, y, p, out, first, y_size, out_size, pattern):
-    """Evaluate the field at `address` on the point y, writing to out[first:]; `pattern` tells the scalar type."""
-    width = 1 if isinstance(pattern, types.Number) else WIDTH
-
-    def generate(context, builder, sig, args):
-        double, long = ir.DoubleType(), ir.IntType(64)
-        pointer = double.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [double, pointer, pointer, pointer, long, long, long])
-        target, time, point, parameters, result, start, points, results, _ = args
-        point, parameters, result = (
-            context.make_array(sig.args[k])(context, builder, value)
-            for k, value in ((2, point), (3, parameters), (4, result))
-        )
-        lanes = ir.Constant(long, width)
-        where = builder.gep(result.data, [builder.mul(start, lanes)])
-        count = builder.sdiv(builder.extract_value(parameters.shape, 0), lanes)
-        function = builder.inttoptr(target, kind.as_pointer())
-        builder.call(function, [time, point.data, parameters.data, where, points, count, results])
-        return context.get_dummy_value()
-
-    integer = types.int64
-    return (
-        signature(types.void, integer, types.float64, y, p, out, integer, integer, integer, pattern),
-        generate,
-    )
+call = late("chasles.integrate.field_call", "call")  # call(address, t, y, p, out, first, sizes of y and out, pattern)

@@ -16,9 +16,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import typeof
 
 from chasles.kernel.direct import available
+from chasles.kernel.machine_code import Compiled, kind_of
 
 WORD, NUMBER = ir.IntType(64), ir.DoubleType()
 _MADE: list[Any] = []  # what the addresses of functions belong to
@@ -51,7 +51,7 @@ class Bound:
     def _plain(self) -> None:
         self._loop(*self._given)
         self._left -= 1
-        if not self._left and available():
+        if not self._left and available() and isinstance(self._loop, Compiled):
             self._bind()
 
     def _bind(self) -> None:
@@ -65,9 +65,8 @@ class Bound:
             kinds += "d" if isinstance(one, float) else "w" * (len(words) - len(kinds))
         self._words = np.array(words, dtype=np.int64)
         self._numbers = self._words.view(float)
-        compiled = self._loop.overloads[tuple(map(typeof, self._given))]
-        function = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-        self.call = functools.partial(_front(kinds), function, self._words.ctypes.data)
+        code = self._loop.code(tuple(kind_of(one, []) for one in self._given))
+        self.call = functools.partial(_front(kinds), code.function, self._words.ctypes.data)
 
 
 @functools.cache

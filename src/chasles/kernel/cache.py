@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
+import importlib.util
 import os
 import platform
 import re
@@ -22,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import llvmlite
-import numba
+import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.caution import warn
@@ -33,7 +35,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 BEGAN = time.time()
 # kernels see the names that their module has: only what it imports at its outermost level can be compiled into them
 _IMPORTS = re.compile(
-    r"^(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))", re.MULTILINE
+    r"^(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))"
+    r"|(?:late|with_numba|kind_in)\(\s*\"chasles((?:\.\w+)*)\"",  # of what is loaded when something is compiled
+    re.MULTILINE,
 )
 _IMPORTED = re.compile(r"(\w+)(?:\s+as\s+\w+)?")
 _KEY = re.compile(r"-([0-9a-f]{16})-[0-9a-f]{16}\.nbc$").search
@@ -105,19 +109,48 @@ class Sources:
         return self._read[module]
 
     def _imports(self, text: str) -> Iterator[str]:
-        for package, names, plain in _IMPORTS.findall(text):
+        for package, names, plain, when_compiling in _IMPORTS.findall(text):
             if not names:
-                yield plain[1:]
+                yield (plain or when_compiling)[1:]
             for name in _IMPORTED.findall(names):
                 inner = f"{package}.{name}"[1:]
                 yield inner if self.file(inner) else package[1:]
 
 
 OWN = Sources(PACKAGE)
-COMPILER = "kernel.compiler"  # what turns sources into machine code
+COMPILER = "kernel.compiling"  # what turns sources into machine code
 
 
 BASELINE = os.environ.get("CHASLES_BASELINE", "") not in ("", "0")  # code is made to be shipped, see `kernel.shipped`
+
+
+@functools.cache
+def numba_version() -> str:
+    """Numba's version, without loading it."""
+    if "numba" in sys.modules:
+        return sys.modules["numba"].__version__
+    found = importlib.util.find_spec("numba")
+    places = found.submodule_search_locations if found else None
+    if not places:
+        raise ImportError("chasles needs numba, which is not installed: pip install numba")
+    try:
+        text = (Path(places[0]) / "_version.py").read_text()
+    except OSError:
+        text = ""
+    written = re.search(r'"version": "([^"]+)"', text)
+    return written[1] if written else importlib.import_module("importlib.metadata").version("numba")
+
+
+@functools.cache
+def processor() -> tuple[str, ...]:
+    """The processor that code is made for, as Numba names it."""
+    name, features = os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")
+    return (
+        llvm.get_default_triple(),
+        name or llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten() if features is None else features,
+        os.environ.get("NUMBA_ENABLE_AVX", ""),
+    )
 
 
 def versions(shipped: bool) -> tuple[str, ...]:
@@ -125,7 +158,7 @@ def versions(shipped: bool) -> tuple[str, ...]:
 
     What is shipped serves all versions of NumPy and all of Python X.Y: it names nothing of NumPy's, and of Python what
     does not change between X.Y.0 and X.Y.99. What is kept in a user's folder need not be so general."""
-    compiler = numba.__version__, llvmlite.__version__
+    compiler = numba_version(), llvmlite.__version__
     if shipped:
         return *compiler, f"{sys.version_info[0]}.{sys.version_info[1]}"
     return *compiler, np.__version__, platform.python_version()

@@ -25,6 +25,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core import event, types
 
+from chasles.kernel.code.front import add_front
 from chasles.kernel.numba_private import (
     Compiler,
     ConfigStack,
@@ -35,6 +36,7 @@ from chasles.kernel.numba_private import (
     IRLegalization,
     IRProcessing,
     JITCodeLibrary,
+    Lower,
     NativeLowering,
     NoPythonBackend,
     NopythonTypeInference,
@@ -44,15 +46,30 @@ from chasles.kernel.numba_private import (
     RewriteSemanticConstants,
     TranslateByteCode,
     TypingContext,
+    register_pass,
 )
 from chasles.kernel.translate.function import translated
 
-FROM_BYTECODE = (TranslateByteCode, FixupArgs)
-PASSES = (
-    *(IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites, ReconstructSSA),
-    *(NopythonTypeInference, InlineOverloads),  # NumPy's functions of lanes and dual numbers are inlined overloads
-    *(PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend),
-)
+
+class FrontLower(Lower):
+    """What writes functions by Numba's passes, with fronts of the package instead of Numba's wrappers."""
+
+    def create_cpython_wrapper(self, release_gil=False):
+        add_front(self.library, self.context, self.fndesc, native=False)
+
+    def create_cfunc_wrapper(self):
+        add_front(self.library, self.context, self.fndesc, native=True)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class FrontLowering(NativeLowering):
+    """Numba's pass, with another class."""
+
+    _name = "front_lowering"
+
+    @property
+    def lowering_class(self):
+        return FrontLower
 
 
 class PackageLibrary(JITCodeLibrary):
@@ -162,6 +179,14 @@ class InlinedCompiler(_WithLibrary):
     """For functions that are only ever inlined."""
 
     library_class = InlinedLibrary
+
+
+FROM_BYTECODE = (TranslateByteCode, FixupArgs)
+PASSES = (
+    *(IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites, ReconstructSSA),
+    *(NopythonTypeInference, InlineOverloads),  # NumPy's functions of lanes and dual numbers are inlined overloads
+    *(PreLowerStripPhis, IRLegalization, FrontLowering, NoPythonBackend),
+)
 
 
 @functools.cache

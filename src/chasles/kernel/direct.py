@@ -26,16 +26,13 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from chasles.kernel.numba_private import PLAIN
-from chasles.kernel.policy import CHECKED, COMPILED
+from chasles.kernel.array_layout import CLASS, DATA, DIMENSIONS, FLAGS, READABLE, SHAPE, TYPE, known
+from chasles.kernel.machine_code import builtin_at
+from chasles.kernel.policy import CHECKED, COMPILED, PLAIN
 from chasles.kernel.workspace import layout
 
 WORD, HALF = ir.IntType(64), ir.IntType(32)
-OBJECT = object.__basicsize__  # of the head of every object; its class is the last word of it
-CLASS, DATA, DIMENSIONS, SHAPE, TYPE, FLAGS = OBJECT - 8, OBJECT, OBJECT + 8, OBJECT + 16, OBJECT + 40, OBJECT + 48
-READABLE = 0x101  # flags of NumPy: contiguous by rows, and aligned
 NEW_ARRAY, DOUBLE = 93, 12  # numbers of NumPy's interface: PyArray_New, NPY_DOUBLE
-FASTCALL = 0x80  # METH_FASTCALL
 EXPONENT, ONE_MORE = 0x7FF0000000000000, 0x0010000000000000  # a number is not finite if its exponent is all ones
 MOST_AXES = 3
 OF_ARRAY = 7  # arguments that Numba makes of an array: owner, parent, numbers, bytes of one, pointer, shape, strides
@@ -68,36 +65,11 @@ class _Table(np.ndarray):
     keeps: Any = None
 
 
-class _Method(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
 @functools.cache
 def available() -> bool:
     """Whether arrays lie in memory as is assumed here, under a lock that lets one thread compute at a time."""
     locked = getattr(sys, "_is_gil_enabled", lambda: True)()
-    usual = COMPILED and not CHECKED and not PLAIN and sys.implementation.name == "cpython" and sys.maxsize > 2**32
-    if not (usual and locked):
-        return False
-    array = np.arange(6.0).reshape(2, 3)
-
-    def word(address: int, kind: Any = ctypes.c_int64) -> int:
-        return kind.from_address(address).value
-
-    at, shape = id(array), word(id(array) + SHAPE)
-    return (
-        (word(at + CLASS), word(at + DATA), word(at + TYPE)) == (id(np.ndarray), array.ctypes.data, id(np.dtype(float)))
-        and (word(at + DIMENSIONS, ctypes.c_int32), word(shape), word(shape + 8)) == (2, 2, 3)
-        and word(at + FLAGS, ctypes.c_int32) & READABLE == READABLE
-        and word(id(array.T) + FLAGS, ctypes.c_int32) & READABLE != READABLE
-    )
+    return COMPILED and not (CHECKED or PLAIN) and locked and known()
 
 
 @functools.cache
@@ -126,27 +98,25 @@ def builtin(
     arrays: for each argument but the count, an array that is passed as it is or, for what is given and for the result,
     how many numbers it has. shape: of the result. quaternions: where they begin in what is given first.
     """
-    (compiled,) = loop.overloads.values()
-    method, places = _method(form), np.ascontiguousarray(quaternions, dtype=np.int64)
+    places = np.ascontiguousarray(quaternions, dtype=np.int64)
     table = np.zeros(TABLE.size + 2 * len(arrays), dtype=np.int64).view(_Table)
     table.keeps = arrays, places, loop
     values = _interface() | {"axes": len(shape), "quaternions": len(places), "places": places.ctypes.data}
-    values["function"] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    values["function"] = loop.only_code().function
     for key, value in values.items():
         table[getattr(TABLE, key)] = value
     table[TABLE.shape : TABLE.shape + len(shape)] = shape
     for k, array in enumerate(arrays):
         passed = (array.ctypes.data, array.size) if isinstance(array, np.ndarray) else (0, array)
         table[TABLE.size + 2 * k : TABLE.size + 2 * k + 2] = passed
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return make(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(method), table, None)
+    return builtin_at(_written(form), "direct", table)
 
 
 _MADE: list[Any] = []  # what the addresses of functions belong to
 
 
 @functools.cache
-def _method(form: Form) -> _Method:
+def _written(form: Form) -> int:
     """The function of C in front of loops of a form."""
     module = ir.Module("direct")
     _write(module, form)
@@ -161,7 +131,7 @@ def _method(form: Form) -> _Method:
     engine = llvm.create_mcjit_compiler(parsed, machine)
     engine.finalize_object()
     _MADE.append(engine)
-    return _Method(b"direct", engine.get_function_address("direct"), FASTCALL, None)
+    return engine.get_function_address("direct")
 
 
 # ---------------------------------------------------------------- the function of C

@@ -22,10 +22,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import typeof_impl
 
 from chasles.cached import cached_property
+from chasles.kernel.address import INTEGER, NUMBER_ARRAY
 from chasles.kernel.lanes import WIDTH, all_true, fma, lane, lanes_of, maximum
 from chasles.kernel.policy import COMPILED, INTERPRETED, Interpreted, kernel
 from chasles.kernel.rows import load_rows, store_rows
@@ -131,7 +130,7 @@ class Face:
 
     def compile(self) -> None:
         """Compile the loop over batches now, or load it from the cache."""
-        array, count = types.float64[::1], types.int64
+        array, count = NUMBER_ARRAY, INTEGER
         self.entry.compile((count, *(array, count) * len(self.kinds), *(array,) * len(self.out)))
 
     # ------------------------------------------------------------ the compiled loop
@@ -346,8 +345,3 @@ def faces(*modules: ModuleType) -> list[Face]:
     """The functions of some modules, each once."""
     found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Face)}
     return list(found.values())
-
-
-@typeof_impl.register(Face)
-def _typeof_face(value, context):
-    return typeof_impl(value.kernel, context)

@@ -29,18 +29,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.core.typing.templates import signature
-from numba.extending import intrinsic
 
-from chasles.kernel.flat_array import field, flat_array
-from chasles.kernel.numba_private import impl_ret_borrowed
-from chasles.kernel.policy import CHECKED, COMPILED
+from chasles.kernel.late import Late, late
+from chasles.kernel.policy import COMPILED
 from chasles.kernel.workspace import layout
 
-WORD = ir.IntType(64)
-ELEMENTS, STORED = {float: types.float64, int: types.int64}, {float: np.float64, int: np.int64}
+STORED = {float: np.float64, int: np.int64}
+PARTS_OF, VIEWS_OF, VIEWS_OF_DUALS, TOTAL_OF, JOIN_INTO = late(
+    "chasles.kernel.code.memory", "parts_of", "views_of", "views_of_duals", "total_of", "join_into"
+)
 
 
 class Count:
@@ -70,39 +67,6 @@ class Count:
 
 def count_of(count: Count | int) -> Count:
     return count if isinstance(count, Count) else Count({-1: count})
-
-
-# ---------------------------------------------------------------- arrays from pointers, in kernels
-
-
-def _integer_at(builder, pointer, place):
-    """The integer at a place of a head."""
-    return builder.load(builder.gep(pointer, [ir.Constant(WORD, place)], inbounds=True))
-
-
-def _head_pointer(context, builder, kind, value):
-    return builder.bitcast(field(context, builder, kind, value, "data"), WORD.as_pointer())
-
-
-def _part(context, builder, element, kind, array, begin, end, name):
-    """An array of the elements from `begin` to `end` of an array of this kind."""
-    if CHECKED:
-        size = builder.extract_value(field(context, builder, kind, array, "shape"), 0)
-        wrong = builder.or_(
-            builder.icmp_signed("<", begin, ir.Constant(WORD, 0)),
-            builder.or_(builder.icmp_signed("<", end, begin), builder.icmp_signed(">", end, size)),
-        )
-        with builder.if_then(wrong, likely=False):
-            message = f"the part {name!r} is not within its array"
-            context.call_conv.return_user_exc(builder, IndexError, (message,))
-    count = builder.sub(end, begin)
-    pointer = builder.gep(field(context, builder, kind, array, "data"), [begin], inbounds=True)
-    data = builder.bitcast(pointer, context.get_data_type(element).as_pointer())
-    return flat_array(context, builder, types.Array(element, 1, "C"), data, count)
-
-
-def _flat(array: Any) -> bool:
-    return isinstance(array, types.Array) and array.ndim == 1 and array.dtype in (types.float64, types.int64)
 
 
 # ---------------------------------------------------------------- declarations
@@ -163,28 +127,10 @@ class Packed:
 
             return in_python
 
-        elements = [ELEMENTS[self.elements[part]] for part in names]
-        kinds = [*(types.Array(element, 1, "C") for element in elements), *(types.int64 for _ in values)]
-        result = types.NamedTuple(kinds, bundle)
-
-        @intrinsic
-        def parts_of(typing_context, array):
-            if not _flat(array):
-                return None
-
-            def generate(context, builder, sig, args):
-                at = []
-                pointer = _head_pointer(context, builder, array, args[0])
-                for part, element in zip(names, elements, strict=True):
-                    place = getattr(head, part)
-                    begin, end = _integer_at(builder, pointer, place), _integer_at(builder, pointer, place + 1)
-                    at.append(_part(context, builder, element, array, args[0], begin, end, part))
-                at += [_integer_at(builder, pointer, getattr(head, value)) for value in values.values()]
-                return context.make_tuple(builder, result, at)
-
-            return signature(result, array), generate
-
-        return parts_of
+        return Late(
+            lambda: PARTS_OF.made({part: self.elements[part] for part in names}, values, head, bundle),
+            f"parts of {self.name}",
+        )
 
 
 class Regions:
@@ -227,41 +173,13 @@ class Regions:
 
     def _views(self) -> Any:
         """A kernel that takes (array, head) and gives the regions."""
-        names, counts, bundle = list(self.counts), list(self.counts.values()), self.bundle
-        result = types.NamedTuple([types.Array(types.float64, 1, "C")] * len(names), bundle)
 
-        @intrinsic
-        def views_of(typing_context, array, head):
-            if not (_flat(array) and _flat(head)):
-                return None
-
-            def generate(context, builder, sig, args):
-                pointer, end, regions = _head_pointer(context, builder, head, args[1]), ir.Constant(WORD, 0), []
-                for name, count in zip(names, counts, strict=True):
-                    begin, end = end, _after(builder, pointer, end, count)
-                    regions.append(_part(context, builder, types.float64, array, args[0], begin, end, name))
-                return context.make_tuple(builder, result, regions)
-
-            return signature(result, array, head), generate
-
-        return views_of
+        return Late(lambda: VIEWS_OF.made(self.counts, self.bundle), f"views of {self.name}")
 
     def _total(self) -> Any:
         """A kernel that takes a head and gives how many numbers there are."""
-        count = self.count
 
-        @intrinsic
-        def total_of(typing_context, head):
-            if not _flat(head):
-                return None
-
-            def generate(context, builder, sig, args):
-                pointer = _head_pointer(context, builder, head, args[0])
-                return _after(builder, pointer, ir.Constant(WORD, 0), count)
-
-            return signature(types.int64, head), generate
-
-        return total_of
+        return Late(lambda: TOTAL_OF.made(self.count), f"size of {self.name}")
 
 
 def joined(name: str, values: str, *declared: Regions) -> Any:
@@ -274,25 +192,4 @@ def joined(name: str, values: str, *declared: Regions) -> Any:
     if not COMPILED:
         return lambda values, *regions: bundle(*values, *itertools.chain.from_iterable(regions))
 
-    @intrinsic
-    def join(typing_context, values, *regions):
-        groups = (values, *regions)
-        result = types.NamedTuple([kind for group in groups for kind in group], bundle)
-
-        def generate(context, builder, sig, args):
-            parts = [args[0], *(builder.extract_value(args[1], k) for k in range(len(regions)))]
-            sizes = zip(parts, map(len, groups), strict=True)
-            items = [builder.extract_value(part, k) for part, size in sizes for k in range(size)]
-            return impl_ret_borrowed(context, builder, result, context.make_tuple(builder, result, items))
-
-        return signature(result, values, types.Tuple(regions)), generate
-
-    return join
-
-
-def _after(builder, pointer, begin, count):
-    """Where a region ends."""
-    for place, factor in count.terms.items():
-        size = ir.Constant(WORD, 1) if place < 0 else _integer_at(builder, pointer, place)
-        begin = builder.add(begin, builder.mul(size, ir.Constant(WORD, factor)))
-    return begin
+    return Late(lambda: JOIN_INTO.made(bundle), f"joined {name}")

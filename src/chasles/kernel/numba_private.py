@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
-import os
 import re
 from types import ModuleType
 from typing import Any
@@ -29,20 +28,19 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, ConcreteTemplate, infer_global
 
-from chasles.caution import warn
+from chasles.kernel.policy import PLAIN
 
 ABSENT = ""  # what cannot be imported
 try:
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, CompileResult, compile_result
-    from numba.core.compiler_machinery import PassManager
+    from numba.core.compiler import Compiler, compile_result
+    from numba.core.compiler_machinery import PassManager, register_pass
     from numba.core.environment import Environment
     from numba.core.errors import LiteralTypingError, NumbaError
     from numba.core.funcdesc import PythonFunctionDescriptor as FunctionDescriptor
+    from numba.core.lowering import Lower
     from numba.core.lowering import _lit_or_omitted as literal_or_omitted
     from numba.core.options import DefaultOptions
-    from numba.core.runtime import rtsys
-    from numba.core.serialize import dumps
     from numba.core.targetconfig import ConfigStack
     from numba.core.typed_passes import (
         InlineOverloads,
@@ -70,14 +68,14 @@ except ImportError as error:
 TESTED = {"numba": ("0.62", "0.69"), "llvmlite": ("0.45", "0.51")}
 # what `kernel.compiler` and `kernel.code_store` call or put something else in the place of
 USED = {
-    "CompileResult": ("_reduce", "_rebuild"),
     "JITCodeLibrary": (
         *("enable_object_caching", "get_pointer_to_function", "_ensure_finalized", "_optimize_functions"),
         *("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals"),
-        "_verify_declare_only_symbols",
+        *("_verify_declare_only_symbols", "_get_compiled_object", "_get_module_for_linking"),
     ),
     "Compiler": ("define_pipelines",),
     "PassManager": ("add_pass", "finalize"),
+    "Lower": ("create_cpython_wrapper", "create_cfunc_wrapper"),
     "TypingContext": ("resolve_function_type",),
 }
 COMPILER_ARGUMENTS = ["typingctx", "targetctx", "library", "args", "return_type", "flags", "locals"]
@@ -111,24 +109,30 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
-def plain() -> bool:
-    """Whether to do without Numba's private parts: if the user says so, or with a warning if one is missing."""
-    if os.environ.get("CHASLES_PLAIN_NUMBA", "") not in ("", "0"):
-        return True
+def check() -> None:
+    """Refuse versions that were not tested, or that lack a private part; unless the user does without."""
+    if PLAIN:
+        return
     for package in (numba, llvmlite):
         if wrong := untested(package):
             raise ImportError(wrong)
     if absent := missing():
-        warn(
-            f"numba {numba.__version__} lacks what chasles uses to keep compiled code ({absent[0]}); nothing is kept, "
-            "so that every process compiles again"
+        raise ImportError(
+            f"numba {numba.__version__} lacks what chasles uses to compile and to keep code ({absent[0]}). Install "
+            "another version, or set CHASLES_PLAIN_NUMBA=1 to do without: every process then compiles again"
         )
-    return bool(absent)
 
 
 def counting(allocates: bool) -> dict[str, bool]:
     """The option of `njit` that says whether references to arrays are counted; nothing if there is no such option."""
     return {"_nrt": allocates} if not PLAIN and hasattr(DefaultOptions, "_nrt") else {}
+
+
+def machine_code_of(library: Any) -> tuple[bytes, tuple[str, ...]]:
+    """The machine code of a compiled function, and the names of functions that it calls outside of it."""
+    module = library._get_module_for_linking()
+    outside = [one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")]
+    return library._get_compiled_object(), tuple(outside)
 
 
 def c_address(compiled: Any) -> int:
@@ -140,12 +144,6 @@ def return_if_error(context: Any, builder: Any, status: Any) -> None:
     """After a call: if it raised an error, so does the caller."""
     with if_unlikely(builder, status.is_error):
         context.call_conv.return_status_propagate(builder, status)
-
-
-def ready_to_load(target: Any) -> None:
-    """All that machine code from disk needs of Numba. What Numba would do here, too, is to load and to look through all
-    that it can compile, 0.2 s."""
-    rtsys.initialize(target)
 
 
 class ArraysFirst(event.Listener):
@@ -180,6 +178,6 @@ def load_arrays() -> None:
         pass
 
 
-PLAIN = plain()
+check()
 if not PLAIN:
     event.register("numba:compile", ArraysFirst())

@@ -1,36 +1,47 @@
-"""The compilation policy: the only place that calls Numba's `njit`.
+"""The compilation policy: what is compiled how, and kept.
 
 `contract` lets a*b + c become one fused operation, `nsz` ignores the sign of zero; nothing else of fast-math, so NaN
 and infinity keep their meaning. `error_model="numpy"`: no branch before each division.
+
+Numba is loaded when something is compiled (`kernel.compiling`, the only place that calls its `njit`), not before:
+machine code from disk runs without it.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, overload
 
-import numba
-from numba.extending import typeof_impl
-
 from chasles.cached import cached_property
-from chasles.kernel import notice as notice
-from chasles.kernel.numba_private import PLAIN, counting
-from chasles.kernel.undisturbed import COMPILING
+from chasles.kernel.array_layout import known
+from chasles.kernel.machine_code import Compiled
 
-if not PLAIN:
-    from chasles.kernel.code_store import CodeStore
-    from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
 
-CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
-COMPILED = not numba.config.DISABLE_JIT
+def _asked(variable: str) -> bool:
+    return os.environ.get(variable, "") not in ("", "0")
+
+
+CHECKED, PLAIN, COMPILED = _asked("CHASLES_CHECK"), _asked("CHASLES_PLAIN_NUMBA"), not _asked("NUMBA_DISABLE_JIT")
 FAST_MATH = {"contract", "nsz"}
 FLAGS: dict[str, Any] = {"fastmath": FAST_MATH, "error_model": "numpy", **({"boundscheck": True} if CHECKED else {})}
 
-ENTRIES: list[Any] = []  # the kernels called from Python; `chasles info` and the budget test count their signatures
+ENTRIES: list[Any] = []  # the kernels called from Python; the budget test counts their signatures
+
+
+def compiling() -> Any:
+    """What compiles; loads Numba."""
+    return importlib.import_module("chasles.kernel.compiling")
+
+
+def loaded() -> bool:
+    """Whether Numba was needed in this process."""
+    return "chasles.kernel.compiling" in sys.modules
 
 
 class _Depth(threading.local):
@@ -70,12 +81,9 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
         return Interpreted()(function) if entry else function
     if not entry:
         return Inlined(function, allocates)
-    options = {**_counting(function, allocates), **_passes(function)}
-    dispatcher = numba.njit(nogil=True, **FLAGS, **options)(function)
-    _undisturbed(dispatcher)
-    _keep(dispatcher)
-    ENTRIES.append(dispatcher)
-    return dispatcher
+    made = Compiled(function, allocates) if _kept(function) else compiling().entry(function, allocates)
+    ENTRIES.append(made)
+    return made
 
 
 class Inlined:
@@ -91,45 +99,12 @@ class Inlined:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's object."""
-        options = {**_inlined(self.py_func), **_counting(self.py_func, self._allocates)}
-        return numba.njit(forceinline=not CHECKED, no_cpython_wrapper=True, no_cfunc_wrapper=True, **FLAGS, **options)(
-            self.py_func
-        )
+        return compiling().inlined(self.py_func, self._allocates)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python looks for what is not there
             raise AttributeError(name)
         return getattr(self.dispatcher, name)
-
-
-@typeof_impl.register(Inlined)
-def _typeof_inlined(value, context):
-    return typeof_impl(value.dispatcher, context)
-
-
-def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
-    """The package's kernels, but for a few, allocate nothing, so they need not count references to arrays, which costs
-    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count.
-
-    Those that do allocate must say so: without a word they take the option of the caller that compiles them first,
-    which depends on what is in the cache."""
-    return counting(allocates) if _own(function) else {}
-
-
-def _passes(function: Callable) -> dict[str, Any]:
-    """The shortened compiler, for the package's own functions."""
-    return {"pipeline_class": PackageCompiler} if _own(function) and not PLAIN else {}
-
-
-def _inlined(function: Callable) -> dict[str, Any]:
-    """The compiler of what is only ever inlined."""
-    if PLAIN:
-        return {}
-    return {"pipeline_class": InlinedPackageCompiler if _own(function) else InlinedCompiler}
-
-
-def _own(function: Callable) -> bool:
-    return (function.__module__ or "").startswith("chasles.")
 
 
 def native(function: Callable, keep: bool = True) -> Any:
@@ -139,26 +114,14 @@ def native(function: Callable, keep: bool = True) -> Any:
     """
     if not COMPILED:  # there is no address to call; what needs one says so when it is used
         return function
-    options = _passes(function)
-    dispatcher = numba.njit(nogil=True, no_cpython_wrapper=True, **FLAGS, **options)(function)
-    _undisturbed(dispatcher)
-    if keep:
-        _keep(dispatcher)
-    return dispatcher
+    return Compiled(function, native=True) if keep and _kept(function) else compiling().native(function)
 
 
-def _undisturbed(dispatcher: Any) -> None:
-    """Put Ctrl-C off while machine code is made, loaded or kept."""
-    make = dispatcher.compile
-
-    def compile(signature: Any) -> Any:
-        with COMPILING:
-            return make(signature)
-
-    dispatcher.compile = compile
+def own(function: Callable) -> bool:
+    """Whether a function is one of the package."""
+    return (function.__module__ or "").startswith("chasles.")
 
 
-def _keep(dispatcher: Any) -> None:
-    """Keep the machine code of the package's own functions on disk."""
-    if _own(dispatcher.py_func) and not PLAIN:
-        dispatcher._cache = CodeStore(dispatcher.py_func)
+def _kept(function: Callable) -> bool:
+    """Whether machine code is kept on disk. In checked mode it is not: an error that is raised needs Numba."""
+    return own(function) and not (PLAIN or CHECKED) and known()

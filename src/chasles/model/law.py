@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
-from numba import carray, types
 
-from chasles.kernel.address import NUMBERS, address_of, clear
+from chasles.kernel.address import INTEGER, NUMBER, NUMBERS, address_of, clear
 from chasles.kernel.face import compile_text
+from chasles.kernel.late import carray
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
 from chasles.model.user_function import check_arguments, constants_of, explained
@@ -129,7 +129,7 @@ class Law:
         name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
         made: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
         self._natives.append(made)  # mechanisms that were made before have the address of theirs
-        arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
+        arguments = (NUMBER, *(NUMBERS,) * 4, *(INTEGER,) * 4)
         with explained(f"law {self.__name__!r}", self.function):
             return address_of(made, *arguments)
 

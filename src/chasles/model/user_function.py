@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba.core.errors import NumbaError
+
+from chasles.kernel.late import compiler_error
 
 # what a compiler's message says in short, the more telling ones first
 TELLING = (
@@ -65,7 +66,7 @@ def explained(where: str, function: Any) -> Iterator[None]:
     """Say in short what the compiler did not like in a function, and at which line; all of it is in `details`."""
     try:
         yield
-    except (NumbaError, AttributeError, NameError) as error:
+    except (compiler_error(), AttributeError, NameError) as error:
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         short = TypeError(f"{where} does not compile: {_reason(text)}{_place(text, function)}")
         short.details = text  # type: ignore[attr-defined]

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba.core import types
 
 from chasles.cached import cached_property
+from chasles.kernel.address import INTEGER, INTEGER_ARRAY, NUMBER_ARRAY
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH, lanes_of, load, store
 from chasles.kernel.lanes import buffer as lane_buffer
@@ -142,9 +142,9 @@ class Algorithm:
 
     def compile(self, lanes: bool = False) -> None:
         """Compile a loop now, or load it from the cache."""
-        reals, whole = types.float64[::1], types.int64[::1]
-        arrays = [whole if argument.whole else reals for argument in self.arguments.values()]
-        (self.lanes if lanes else self.scalar).compile((whole, reals, types.int64, *arrays, reals))
+        arrays = [INTEGER_ARRAY if argument.whole else NUMBER_ARRAY for argument in self.arguments.values()]
+        loop = self.lanes if lanes else self.scalar
+        loop.compile((INTEGER_ARRAY, NUMBER_ARRAY, INTEGER, *arrays, NUMBER_ARRAY))
 
     def space(self, sizes: dict[str, int], lanes: bool = False) -> np.ndarray:
         """A buffer for all that a loop needs; not to be shared between threads."""

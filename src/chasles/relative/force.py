@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import functools
 
-from numba import carray, types
-
 from chasles.force.bushing import add_bushing
 from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
 from chasles.force.rod import add_rod
@@ -29,7 +27,8 @@ from chasles.force.table import (
     called,
     line_between,
 )
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
+from chasles.kernel.address import INTEGERS, NUMBER, NUMBERS, address_of, invoke
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3
 from chasles.lie import quaternion
@@ -145,7 +144,7 @@ def act(t, topology, numbers, table, values, q, v, tau, wrenches, states, scratc
 def act_address() -> int:
     """Address of `act`, compiled now or loaded from the cache."""
     reals, whole = NUMBERS, INTEGERS
-    return address_of(act, types.float64, whole, reals, whole, *(reals,) * 8, whole)
+    return address_of(act, NUMBER, whole, reals, whole, *(reals,) * 8, whole)
 
 
 @kernel(entry=True)

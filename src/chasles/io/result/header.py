@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import numba
 import numpy as np
 
 from chasles.absolute.assembly import prepared
@@ -26,6 +25,7 @@ from chasles.io.model_writer import model_text
 from chasles.io.result.acted import Missing, MissingLaw, numbers_of_laws
 from chasles.io.result.fingerprint import fingerprint, is_same
 from chasles.io.result.layout import ResultFileError, Sizes
+from chasles.kernel.cache import numba_version
 from chasles.model.expression_law import Expression
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
@@ -73,7 +73,7 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
             "chasles": sys.modules["chasles"].__version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "numba": numba.__version__,
+            "numba": numba_version(),
             "h5py": h5py.__version__,
             "hdf5": h5py.version.hdf5_version,
             "machine": f"{platform.system()} {platform.machine()}",

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import signature
 
-from chasles.kernel.flat_array import field
+from chasles.kernel.code.flat_array import field
 from chasles.kernel.numba_private import fold_arguments, literal_or_omitted, return_if_error
 from chasles.kernel.translate.syntax import ARITHMETIC, SIGNS, UNKNOWN, folded
 

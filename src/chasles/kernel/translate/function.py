@@ -10,6 +10,7 @@ from llvmlite.ir.instructions import Ret
 from numba.core import types
 from numba.core.typing.templates import signature
 
+from chasles.kernel.code.front import add_front
 from chasles.kernel.numba_private import (
     Environment,
     FunctionDescriptor,
@@ -82,7 +83,7 @@ class _Function:
             self.context.post_lowering(self.module, self.library)
             self.library.add_ir_module(self.module)
             _forget(self.module)
-            self._wrappers(helper)
+            self._fronts()
         return self._finished(helper)
 
     def _write(self) -> Any:
@@ -125,15 +126,13 @@ class _Function:
             return Value(kind, code, kind.dispatcher)
         return Value(kind, code)
 
-    def _wrappers(self, helper: Any) -> None:
+    def _fronts(self) -> None:
         """What Python and C call."""
-        flags, target, described = self.state.flags, self.state.targetctx, self.described
+        flags = self.state.flags
         if not flags.no_cpython_wrapper:
-            target.create_cpython_wrapper(
-                self.library, described, self.environment, helper, release_gil=flags.release_gil
-            )
+            add_front(self.library, self.state.targetctx, self.described, native=False)
         if not flags.no_cfunc_wrapper:
-            target.create_cfunc_wrapper(self.library, described, self.environment, helper)
+            add_front(self.library, self.state.targetctx, self.described, native=True)
 
     def _finished(self, helper: Any) -> Any:
         state, target = self.state, self.state.targetctx

@@ -7,11 +7,9 @@ lower triangle, 1/D that of the diagonal.
 from __future__ import annotations
 
 import numpy as np
-from numba.core import types
-from numba.core.typing.templates import signature
-from numba.extending import intrinsic
 
-from chasles.kernel.lanes import LANES, WIDTH, lanes_of, like, load, store
+from chasles.kernel.lanes import WIDTH, lanes_of, like, load, store
+from chasles.kernel.late import late
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.relative.tables import HEAD, LINK, VELOCITIES, link_table, run_of_velocity, velocity_before
 
@@ -81,17 +79,7 @@ def factor(topology, matrix, z):
 # columns of one state. So the solver itself runs on lanes in both cases.
 
 
-@intrinsic
-def _columns_of(typing_context, z):
-    count = 8 if z == LANES else 8 * WIDTH
-
-    def generate(context, builder, sig, args):
-        return context.get_constant(types.intp, count)
-
-    return signature(types.intp, z), generate
-
-
-columns_of = _columns_of if COMPILED else (lambda z: 8)  # in a block
+columns_of = late("chasles.relative.derivative.column_count", "columns_of") if COMPILED else (lambda z: 8)  # in a block
 pattern = lanes_of if COMPILED else (lambda x: x)  # what the solver runs on
 
 

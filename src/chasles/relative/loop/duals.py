@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import functools
 
-from numba import carray, types
-
 from chasles.constraint import duals as duals  # integers of duals
 from chasles.constraint.special import special_tangent
 from chasles.force.law_tangent import DUALS
-from chasles.kernel import numpy_on_duals as numpy_on_duals
-from chasles.kernel.address import INTEGERS, address_of
+from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, address_of
+from chasles.kernel.late import carray
 from chasles.kernel.policy import native
 from chasles.relative.force import act
 from chasles.relative.loop import entry, steps
@@ -37,7 +35,7 @@ def project_tangents(integers_at, p_at, p_size, t, q_at, v_at, work_at, report_a
 @functools.cache
 def addresses() -> dict[str, int]:
     """Addresses as of `entry.addresses`, of the functions on duals."""
-    size, real, i, n = types.int64, types.float64, INTEGERS, DUALS
+    size, real, i, n = INTEGER, NUMBER, INTEGERS, DUALS
     return {
         "articulate": address_of(steps.articulate, i, n, size, *(n,) * 6),
         "evaluate": address_of(steps.evaluate, i, n, size, real, *(n,) * 3),
@@ -52,11 +50,11 @@ def addresses() -> dict[str, int]:
 @functools.cache
 def special_address() -> int:
     """Address of the special rows with numbers of the constraints as duals."""
-    size = types.int64
+    size = INTEGER
     return address_of(special_tangent, size, INTEGERS, DUALS, size, DUALS, DUALS, size)
 
 
 @functools.cache
 def act_address() -> int:
     """Address of `act` on duals."""
-    return address_of(act, types.float64, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)
+    return address_of(act, NUMBER, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)

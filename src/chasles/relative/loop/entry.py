@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numba import carray, types
 
 from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_slow, is_stuck, worse
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import evaluate_rate
 from chasles.force.table import FORCES
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
+from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.lanes import primal
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE, move_links
@@ -268,7 +268,7 @@ def linearize(integers_at, p_at, p_size, t, q_at, v_at, work_at, residual_at, sp
 @functools.cache
 def addresses() -> dict[str, int]:
     """Addresses of all that a packed mechanism names, compiled now or loaded from the cache."""
-    size, real, i, n = types.int64, types.float64, INTEGERS, NUMBERS
+    size, real, i, n = INTEGER, NUMBER, INTEGERS, NUMBERS
     return {
         "articulate": address_of(steps.articulate, i, n, size, *(n,) * 6),
         "evaluate": address_of(steps.evaluate, i, n, size, real, *(n,) * 3),

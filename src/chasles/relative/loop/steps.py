@@ -6,9 +6,8 @@ integers and p are the packed mechanism (`tables`), which has the addresses: one
 
 from __future__ import annotations
 
-from numba import carray
-
 from chasles.kernel.algebra import add, cross, mul, mul_t, scale, sub
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import quaternion

@@ -11,17 +11,17 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import carray, types
 
 from chasles.constraint.duals import on_duals
 from chasles.constraint.rows import MOTION
 from chasles.constraint.tile_work import rows_size
 from chasles.force.law_tangent import DUALS
+from chasles.kernel.address import INTEGER, NUMBER, address_of, as_integers
 from chasles.kernel.address import NUMBERS as REALS
-from chasles.kernel.address import address_of, as_integers
 from chasles.kernel.dual import TANGENTS, dual_of
 from chasles.kernel.dual_memory import DualRegions
 from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.late import carray
 from chasles.kernel.policy import native
 from chasles.kernel.undisturbed import Calling
 from chasles.model.constraint import Drive
@@ -68,7 +68,7 @@ def rows_tangent(p_at, p_size, t, q_at, v_at, work_at, out_at):
 @cache
 def _rows_address() -> int:
     """Address of `rows_tangent`, compiled now or loaded from the cache."""
-    return address_of(rows_tangent, REALS, types.int64, types.float64, *(DUALS,) * 4)
+    return address_of(rows_tangent, REALS, INTEGER, NUMBER, *(DUALS,) * 4)
 
 
 class RowTangents:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import carray, types
 
 from chasles.integrate.scalar import dual_zero
 from chasles.integrate.vector_field import call
-from chasles.kernel.address import NUMBERS, address_of, as_integer_array
+from chasles.kernel.address import INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout
 
@@ -84,7 +84,7 @@ def pull_by_duals(t, y, f, bar, y_bar, g, p, memory, sizes):
 @cache
 def pull_address() -> int:
     """Address of `pull_by_duals`, compiled now or loaded from the cache."""
-    return address_of(pull_by_duals, types.float64, *(NUMBERS,) * 7, types.CPointer(types.int64))
+    return address_of(pull_by_duals, NUMBER, *(NUMBERS,) * 7, INTEGERS)
 
 
 def memory_of(

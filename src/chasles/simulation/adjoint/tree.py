@@ -15,11 +15,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from numba import carray, types
-
 from chasles.force.law_tangent import DUALS
 from chasles.force.table import SCRATCH
-from chasles.kernel.address import NUMBERS, address_of, as_integer_array, invoke
+from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array, invoke
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -36,6 +34,7 @@ from chasles.kernel.algebra import (
 from chasles.kernel.dual import as_duals
 from chasles.kernel.functions import sincos
 from chasles.kernel.lanes import WIDTH
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, layout, load3, load6, store3, store6
 from chasles.lie import quaternion
@@ -358,9 +357,9 @@ def forces_tangent(t, y, p, out, y_size, p_size, out_size):
 @cache
 def tree_addresses() -> tuple[int, int]:
     """Addresses of `pull_tree` and `forces_tangent`, compiled now or loaded from the cache."""
-    kinds = types.float64, DUALS, NUMBERS, DUALS, *(types.int64,) * 3
+    kinds = NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3
     return (
-        address_of(pull_tree, types.float64, *(NUMBERS,) * 7, types.CPointer(types.int64)),
+        address_of(pull_tree, NUMBER, *(NUMBERS,) * 7, INTEGERS),
         address_of(forces_tangent, *kinds),
     )
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import carray, types
 
 from chasles.constraint.rows import NUMBERS as TILE_NUMBERS
 from chasles.constraint.rows import TURN
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT
 from chasles.force.law_tangent import DUALS, LawTangent
 from chasles.force.table import FORCE, FORCES
-from chasles.kernel.address import NUMBERS, address_of, as_integer_array
+from chasles.kernel.address import INTEGER, NUMBER, NUMBERS, address_of, as_integer_array
 from chasles.kernel.dual import as_duals, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout
 from chasles.model.constraint import Drive
@@ -58,7 +58,7 @@ def onto_loops_tangent(t, y, p, out, y_size, p_size, out_size):
 @cache
 def tangent_addresses() -> tuple[int, int]:
     """Addresses of the field and of the correction, compiled now or loaded from the cache."""
-    kinds = types.float64, DUALS, NUMBERS, DUALS, *(types.int64,) * 3
+    kinds = NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3
     return address_of(closed_tangent, *kinds), address_of(onto_loops_tangent, *kinds)
 
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import carray, types
 
 from chasles.force.table import SCRATCH
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integer_array, invoke
+from chasles.kernel.address import INTEGER, INTEGERS, MANY_LANES, NUMBER, NUMBERS, address_of, as_integer_array, invoke
 from chasles.kernel.lane_view import as_lanes
-from chasles.kernel.lanes import LANES, WIDTH, buffer, lanes_of
+from chasles.kernel.lanes import WIDTH, buffer, lanes_of
+from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.relative.force import act_address
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.tree.motion import PART, array_sizes, rates, work_size
-
-MANY_LANES = types.CPointer(LANES)
 
 
 @kernel
@@ -91,13 +89,13 @@ def tree_on_lanes(t, y, p, out, y_size, p_size, out_size):
 @cache
 def lanes_address() -> int:
     """Address of `tree_on_lanes`, compiled now or loaded from the cache."""
-    return address_of(tree_on_lanes, types.float64, MANY_LANES, NUMBERS, MANY_LANES, *(types.int64,) * 3)
+    return address_of(tree_on_lanes, NUMBER, MANY_LANES, NUMBERS, MANY_LANES, *(INTEGER,) * 3)
 
 
 @cache
 def _act_address() -> int:
     """Address of `act_by_lane`."""
-    return address_of(act_by_lane, types.float64, INTEGERS, NUMBERS, INTEGERS, *(NUMBERS,) * 8, INTEGERS)
+    return address_of(act_by_lane, NUMBER, INTEGERS, NUMBERS, INTEGERS, *(NUMBERS,) * 8, INTEGERS)
 
 
 def own_size(mechanism: Mechanism) -> int:

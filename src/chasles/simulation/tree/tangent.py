@@ -11,13 +11,13 @@ from functools import cache
 from typing import Protocol
 
 import numpy as np
-from numba import carray, types
 
 from chasles.force.law_tangent import DUALS, LawTangent
 from chasles.force.table import FORCE, FORCES
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integer_array
+from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array
 from chasles.kernel.dual import TANGENTS, as_duals, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.late import carray
 from chasles.kernel.policy import native
 from chasles.relative.force import act
 from chasles.relative.mechanism import Mechanism
@@ -68,13 +68,13 @@ dependent_rates = dependent_motion.rates
 def tangent_address(dependent: bool = False) -> int:
     """Address of `tree_tangent` or `dependent_tangent`, compiled now or loaded from the cache."""
     function = dependent_tangent if dependent else tree_tangent
-    return address_of(function, types.float64, DUALS, NUMBERS, DUALS, *(types.int64,) * 3)
+    return address_of(function, NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3)
 
 
 @cache
 def _act_address() -> int:
     """Address of `act` on duals."""
-    return address_of(act, types.float64, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)
+    return address_of(act, NUMBER, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)
 
 
 class TangentTables:

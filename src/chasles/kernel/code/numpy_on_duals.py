@@ -14,9 +14,9 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
-from chasles.kernel.dual import DUAL
+from chasles.kernel.code.dual import DUAL
+from chasles.kernel.code.lanes import absolute, chain, chain2, primal, select, sqrt
 from chasles.kernel.functions import atan2, sincos
-from chasles.kernel.lanes import absolute, chain, chain2, primal, select, sqrt
 
 
 def _on_duals(implementation: Callable, *functions: Any) -> None:
@@ -87,3 +87,9 @@ def _choose_power(x, exponent):
 
 for _power in (operator.pow, np.power):
     overload(_power, inline="always")(_choose_power)
+
+
+@overload(int, inline="always")
+def _integer(x):
+    """Addresses and places among the numbers of a constraint."""
+    return (lambda x: int(primal(x))) if x == DUAL else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
+from chasles.kernel.code.lanes import LANES, absolute, sqrt
 from chasles.kernel.functions import sincos
-from chasles.kernel.lanes import LANES, absolute, sqrt
 
 
 def _on_lanes(function, implementation):
