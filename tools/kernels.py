@@ -29,8 +29,8 @@ from chasles.kernel.shipped import BASELINES, PACKAGE, machine
 
 PROCESSOR = """
 import json
-from numba.core.registry import cpu_target
-print(json.dumps(cpu_target.target_context.codegen().magic_tuple()))
+from chasles.kernel.cache import processor
+print(json.dumps(processor()))
 """
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -29,10 +29,10 @@ import numpy as np
 
 from chasles.caution import warn
 from chasles.kernel.folders import user_cache
+from chasles.kernel.machine_code import BEGAN
 from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
-BEGAN = time.time()
 # kernels see the names that their module has: only what it imports at its outermost level can be compiled into them
 _IMPORTS = re.compile(
     r"^(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))"

@@ -12,6 +12,7 @@ import ctypes
 import functools
 import importlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ MISFIT, FAILED = object(), object()  # what a front gives if an argument is of a
 FASTCALL = 0x80  # METH_FASTCALL
 DTYPES = {name: np.dtype(name) for name in ("float64", "int64", "float32", "int32", "bool")}
 _LOCK = threading.RLock()
+BEGAN = time.time()  # before any module of kernels was loaded
 
 # what the table has that fronts read, by place
 OBJECTS = {
