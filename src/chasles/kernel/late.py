@@ -38,7 +38,11 @@ class Late:
 
 def late(module: str, *names: str) -> Any:
     """What a module has under these names, when it is needed: one, or a tuple of them."""
-    found = tuple(Late(lambda name=name: getattr(importlib.import_module(module), name), name) for name in names)
+
+    def one(name: str) -> Late:
+        return Late(lambda: getattr(importlib.import_module(module), name), name)
+
+    found = tuple(map(one, names))
     return found if len(found) > 1 else found[0]
 
 

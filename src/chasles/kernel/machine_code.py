@@ -169,7 +169,7 @@ class Compiled:
     py_func: Callable
 
     def __init__(self, function: Callable, allocates: bool = False, native: bool = False):
-        functools.update_wrapper(self, function)  # type: ignore[arg-type]
+        functools.update_wrapper(self, function)
         self.py_func, self._allocates, self._native = function, allocates, native
         self.found = 0  # how many of its codes were on disk
         self._codes: dict[tuple[str, ...], Code] = {}
