@@ -1,12 +1,13 @@
-"""Rods against Exudyn's `ObjectBeamGeometricallyExact` (its fast module), measured in the same run, in turns, on one
-thread: time per element and step of a free rod in motion, growth with the number of elements, and the 45 degree bend to
-equal accuracy.
+"""Rods against Exudyn's `ObjectBeamGeometricallyExact` (its fast module) and PyElastica, measured in the same run, in
+turns, on one thread: time per element and step of a free rod in motion, growth with the number of elements, the 45
+degree bend to equal accuracy, and a slender cantilever that falls. A peer that is not installed is left out.
 
     python -m benchmarks.rod_speed
 """
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from typing import Any
 
@@ -19,6 +20,7 @@ from chasles.simulation.simulate import plan
 
 K = np.array([500.0, 500.0, 500.0, 1e4, 1e4, 1e4])
 END, STEP, RADIUS = 3.5, 0.05, 0.9
+FALL, TIP = 0.5, np.array([0.45860, 0.0, -0.80660])  # of the fall, to 2e-5
 BEND = np.array([15.684800534039, 47.150438573629, 53.474858791825])  # by shooting
 
 
@@ -168,7 +170,77 @@ def exudyn_bend(n: int, load_steps: int) -> tuple[float, float]:
     return spent, float(np.linalg.norm(place - BEND))
 
 
+def nylon(n: int) -> ch.System:
+    """A rod of 1 m and 2 mm radius, clamped, horizontal at first."""
+    line, section = ch.rods.Line((0, 0, 0), (1, 0, 0)), ch.rods.Circle(0.002)
+    return ch.System(rods=[ch.Rod("r", line, section, ch.rods.Material(2e9, 0.3, 1100.0), ("ground", "free"), n)])
+
+
+def own_fall(n: int, step: float) -> tuple[float, float]:
+    """Processor time [s] of half a second, and the error of the tip [m]."""
+    task = plan(
+        nylon(n),
+        (0.0, FALL),
+        certificate=False,
+        coordinates="absolute",
+        method="generalized_alpha",
+        step=step,
+        save="final",
+    )
+    began = time.process_time()
+    run = task.carry_out()
+    spent = time.process_time() - began
+    return spent, float(np.linalg.norm(run[f"r[{n}]"].position[-1] - TIP))
+
+
+def elastica_fall(n: int, step: float = 2e-6) -> tuple[float, float]:
+    """The same by PyElastica, whose step is limited by thickness shear, whatever the number of elements."""
+    import elastica as ea
+
+    class Simulator(ea.BaseSystemCollection, ea.Constraints, ea.Forcing):
+        pass
+
+    system = Simulator()
+    x, y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    rod = ea.CosseratRod.straight_rod(
+        n, np.zeros(3), x, y, 1.0, 0.002, 1100.0, youngs_modulus=2e9, shear_modulus=2e9 / 2.6
+    )
+    system.append(rod)
+    system.constrain(rod).using(ea.OneEndFixedBC, constrained_position_idx=(0,), constrained_director_idx=(0,))
+    system.add_forcing_to(rod).using(ea.GravityForces, acc_gravity=np.array([0.0, 0.0, -9.81]))
+    system.finalize()
+    stepper: Any = ea.PositionVerlet()
+    t = stepper.step(system, 0.0, step)  # compiles
+    count = round(FALL / step) - 1
+    began = time.process_time()
+    for _ in range(count):
+        t = stepper.step(system, t, step)
+    spent = time.process_time() - began
+    return spent, float(np.linalg.norm(rod.position_collection[:, -1] - TIP))
+
+
+def installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def compare_falls() -> None:
+    print("slender cantilever falls for 0.5 s: error of the tip [m], and processor time [s]")
+    own = []
+    for n, step in ((8, 5e-3), (16, 5e-3), (16, 2.5e-3)):
+        spent, error = min(own_fall(n, step) for _ in range(3))
+        own += [spent] if error < 1e-3 else []
+        print(f"  own,        n = {n:3d}, h = {step:g}: {error:.2e}, {spent:7.4f}")
+    for n in (8, 16) if installed("elastica") else ():
+        spent, error = elastica_fall(n)
+        print(
+            f"  PyElastica, n = {n:3d}, h = 2e-06: {error:.2e}, {spent:7.3f}: {spent / min(own):5.0f} times our least"
+        )
+
+
 def main() -> None:
+    compare_falls()
+    if not installed("exudyn"):
+        return
     print("free rod in motion, h = 0.05, us per element and step (processor time, least of three in turns)")
     for n in (16, 100):
         times = [(own_steps(n)[0], exudyn_steps(n)[0]) for _ in range(3)]

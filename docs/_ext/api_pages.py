@@ -59,7 +59,7 @@ MODULES = {
     ],
     "chasles.model": [
         *("system", "body", "joint", "joint_kind", "force", "constraint", "law", "expression", "expression_law"),
-        *("actuator", "transmission", "cam", "rod", "rod_curve", "rod_section"),
+        *("actuator", "transmission", "cam", "rod", "reduced", "rod_curve", "rod_section"),
     ],
     "chasles.relative": ["mechanism", "groups", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],

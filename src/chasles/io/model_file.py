@@ -20,13 +20,14 @@ from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.drive_start import START, WaitingDrive, start_values, waiting_drive
 from chasles.io.report import ImportReport
-from chasles.io.source import ModelFileError, Source, read
+from chasles.io.source import ModelFileError, Source, read, within
 from chasles.io.tables import read_profile, read_table
 from chasles.io.units import Units, quantity, unit_of
 from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
 from chasles.model.expression_function import LAW_FUNCTIONS, TABLES, Table
 from chasles.model.joint import Joint
+from chasles.model.reduced import arrays_of, matrix_of
 from chasles.model.rod import Load
 from chasles.model.rod_parts import OfRod
 from chasles.model.rod_section import Material
@@ -359,6 +360,10 @@ class _Builder:
                 one_kind = spec.KindSpec(Load, "", spec.LOADS)
                 loads = given if isinstance(given, list) else [given]
                 return [self._thing(source, f"{path}[{k}]", "rods", one_kind, one) for k, one in enumerate(loads)]
+            if kind == "matrices":
+                return arrays_of(within(source.file.parent, self.reader.name(given), "file"))
+            if kind == "matrix" and isinstance(given, str):
+                return matrix_of(within(source.file.parent, given, "matrix"))
             if kind == "intrinsic":
                 if not isinstance(given, dict):
                     raise ValueError(f'is {given!r}; expected strains by name: {{ bend_z = "2 * t" }}')

@@ -72,6 +72,8 @@ def model_text(given: System | Study) -> str:
         lines += _entry("constraints", _thing(constraint))
     for rod in system.rods:
         lines += _entry("rods", _rod(rod))
+    for reduced in system.reduced:
+        lines += _entry("reduced", _thing(reduced))
     if study.initial:
         lines += ["", "[initial]"]
         for key, value in study.initial.items():

@@ -16,6 +16,7 @@ from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
 from chasles.model.cam import Cam
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
+from chasles.model.reduced import ReducedBody
 from chasles.model.rod import STRAINS, Rod
 from chasles.screw import shape
 
@@ -436,6 +437,16 @@ RODS = {
         "intrinsic", "strains without stress beside those of the curve, numbers or expressions of t and s"
     ),
 }
+REDUCED = {
+    "name": NAME,
+    "file": Entry("matrices", "an .npz file with the arrays mass, stiffness and interfaces"),
+    "mass": Entry("matrix", "of six coordinates for each interface, then of the modes: a Matrix Market file, or rows"),
+    "stiffness": Entry("matrix", "of the same coordinates: a Matrix Market file, or rows"),
+    "interfaces": Entry("poses", "places or poses of the interfaces in the body's frame [m]"),
+    "order": Entry("name", "what comes first at an interface: translation or rotation"),
+    "damping": Entry("number", "time by which stresses follow rates of strain [s]"),
+    "shapes": Entry("whole", "how many shapes are kept, those of the lowest frequencies"),
+}
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "bodies": KindSpec(Body, "a rigid body", BODIES),
@@ -445,6 +456,7 @@ SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "actuators": KindSpec(Actuator, "what turns an input into a force on a joint", ACTUATORS),
     "constraints": CONSTRAINT_SPECS,
     "rods": KindSpec(Rod, "a slender body that bends", RODS),
+    "reduced": KindSpec(ReducedBody.of_file, "an elastic body by its matrices of mass and stiffness", REDUCED),
 }
 INITIAL = {
     "q": Entry("by joint", "coordinates of joints by name; a quaternion (w, x, y, z) or a pose where it has one"),

@@ -58,6 +58,8 @@ class Reader:
             "inertia": lambda given, units: self.matrix(given, units, 3, 3, 6),
             "six by six": lambda given, units: self.matrix(given, units, 6, 6),
             "pose": lambda given, _: self.pose(given),
+            "matrix": lambda given, units: [self.numbers(item, units) for item in _list(given)],
+            "poses": lambda given, units: [self.read("pose", item, units) for item in _list(given)],
             "several vectors": lambda given, units: [self.numbers(item, units, 3) for item in _list(given)],
             "two poses": lambda given, _: [self.pose(item) for item in _list(given, 2)],
             "ranges": lambda given, _: _by_name(given, int | float | str | list),

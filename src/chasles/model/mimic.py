@@ -73,7 +73,13 @@ def as_couplings(system: System) -> System:
 
 
 def refuse_modes(system: System) -> None:
-    """ValueError for rods whose strains are modes: their links have no mass, which only trees can do without."""
+    """ValueError for rods whose strains are modes, and for reduced bodies: their links have no mass, which only trees
+    can do without."""
+    if system.reduced:
+        raise ValueError(
+            f"reduced body {system.reduced[0].name!r} moves by shapes, which are for trees in joint coordinates: not "
+            "for loops, constraints and absolute coordinates; open the loop by a stiff bushing"
+        )
     if modal := [repr(rod.name) for rod in system.rods if rod.modes is not None]:
         raise ValueError(
             f"the strains of rod {', '.join(modal)} are modes, which are for trees in joint coordinates: not for "

@@ -1,6 +1,7 @@
-"""What rods put into a system: bodies for their nodes, elements between these, and joints and frames that place them.
+"""What rods and reduced bodies put into a system: bodies for their nodes, elements between these, and joints and frames
+that place them.
 
-All of them follow from the rods, and are made anew whenever a system is: `OfRod` marks them.
+All of them follow from these, and are made anew whenever a system is: `OfRod` marks them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from chasles.model.body import GROUND, Body, Frame
 from chasles.model.force import BetweenBodies, JointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN
+from chasles.model.reduced import MOVES, ReducedBody
 from chasles.model.rod import FREE_END, STRAINS, Rod
 from chasles.model.rod_intrinsic import IntrinsicStrain, intrinsic_strains
 from chasles.model.rod_joints import elastic_joints, intrinsic_forces
@@ -26,7 +28,7 @@ from chasles.screw import inertia as spatial
 
 
 class OfRod:
-    """Follows from a rod of the system; model files have the rod in its place."""
+    """Follows from a rod or reduced body of the system; model files have this in its place."""
 
 
 class PlacedRods(tuple[Rod, ...]):
@@ -41,7 +43,11 @@ class RodNode(OfRod, Body):
 
 
 class RodLink(OfRod, Body):
-    """What is between two joints of one element: it has no mass."""
+    """What is between two joints of one element or shape: it has no mass."""
+
+
+class MassPoint(OfRod, Body):
+    """A point of a reduced body, which moves with its shapes."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,7 @@ class Parts:
         joints: Sequence[Joint],
         frames: Sequence[Frame],
         forces: Sequence[Any],
+        reduced: Sequence[ReducedBody] = (),
     ):
         self.bodies = {body.name: body.bare if isinstance(body, Carrier) else body for body in own_parts(bodies)}
         self.doubled = len(self.bodies) < len(own_parts(bodies))  # an error that the system tells of
@@ -117,6 +124,8 @@ class Parts:
         self._added: dict[str, list[np.ndarray]] = {}
         for rod in rods:
             self._add(rod)
+        for elastic in reduced:
+            self._add_reduced(elastic)
         for name, more in self._added.items():
             self.bodies[name] = _carrier(self.bodies[name], more)
 
@@ -164,6 +173,53 @@ class Parts:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
                 if body != GROUND:
                     self._added.setdefault(body, []).append(_end_mass(rod, k, frame))
+
+    def _add_reduced(self, elastic: ReducedBody) -> None:
+        """A reduced body: chains of joints along its shapes, from the first interface to each mass point and to each
+        other interface. The joint of a shape that moves its point most has the coordinate; the others follow it."""
+        shapes, (masses, _), base = elastic.parts, elastic.points, elastic.nodes[0]
+        for name in elastic.nodes:
+            if name in self.bodies:
+                raise ValueError(f"{elastic.where}: its interface {name!r} has the name of a body; rename one of them")
+        self.bodies[base] = RodLink(base, 0.0)
+        if base not in self.held:
+            self.held[base] = NodeJoint(base, GROUND, base, "free", parent_frame=elastic.interfaces[0])
+            self.joints.append(self.held[base])
+        leaders = np.linalg.norm(shapes.points, axis=2).argmax(axis=1)
+        still = np.zeros((len(shapes.springs), 3))
+        for p, place in enumerate(elastic.point_frames):
+            name, twists = f"{elastic.name} point {p}", np.concatenate([still, shapes.points[:, p]], axis=1)
+            own = {k for k, leader in enumerate(leaders) if leader == p}
+            self._chain(elastic, name, base, place, twists, own)
+            self.bodies[name] = MassPoint(name, float(masses[p]), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+        for k, name in enumerate(elastic.nodes[1:]):
+            self._chain(elastic, name, base, elastic.place(k + 1), shapes.interfaces[:, k], set())
+            self.bodies[name] = RodLink(name, 0.0)
+
+    def _chain(
+        self, elastic: ReducedBody, end: str, parent: str, place: np.ndarray, twists: np.ndarray, own: set[int]
+    ) -> None:
+        """Joints from a body to `end`, one for each shape that moves it; own: shapes whose coordinate is here."""
+        moving = [k for k, twist in enumerate(twists) if np.abs(twist).max() > MOVES] or [0]
+        frame = place
+        for k in moving:
+            leader = f"{elastic.name} shape {k}"
+            name = leader if k in own else f"{end} shape {k}"
+            spring = float(elastic.parts.springs[k])
+            turns, twist = bool(np.linalg.norm(twists[k, :3]) > MOVES), twists[k].copy()
+            twist[:3] *= turns
+            size = float(np.linalg.norm(twist[:3] if turns else twist[3:]))
+            screw = twist / size if size > 0.0 else np.eye(6)[3]
+            more: dict[str, Any] = {"mimic": leader, "mimic_ratio": size}
+            if k in own:
+                more = {"stiffness": spring, "damping": elastic.damping * spring}
+            child = end if k == moving[-1] else f"{name} link"
+            if child != end:
+                self.bodies[child] = RodLink(child, 0.0)
+            kind = "helical" if turns else "prismatic"
+            self.joints.append(NodeJoint(name, parent, child, kind, [screw], parent_frame=frame, **more))
+            self.held.setdefault(child, self.joints[-1])
+            parent, frame = child, pose_group.identity()
 
     def _ends(self, rod: Rod, base: str, begin: np.ndarray) -> dict[int, tuple[str, tuple[float, ...]]]:
         """Body and frame of the two ends."""

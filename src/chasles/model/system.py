@@ -23,6 +23,7 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.mimic import followers
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
+from chasles.model.reduced import ReducedBody
 from chasles.model.rod import FREE_END, Rod
 from chasles.model.rod_parts import NodeFrame, OfRod, Parts, PlacedRods, RodElement
 from chasles.model.suggestion import meant
@@ -55,6 +56,7 @@ class System:
     gravity: ArrayLike = EARTH
     name: str = "system"
     rods: Sequence[Rod] = ()
+    reduced: Sequence[ReducedBody] = ()
     _index: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +68,7 @@ class System:
             ("actuators", Actuator),
             ("constraints", Constraint),
             ("rods", Rod),
+            ("reduced", ReducedBody),
         ):
             given = getattr(self, what)
             items = given if isinstance(given, PlacedRods) else tuple(given)
@@ -115,9 +118,12 @@ class System:
         parts = ("bodies", "joints", "frames", "forces")
         if isinstance(self.rods, PlacedRods):
             return
-        if self.rods or any(isinstance(item, OfRod) for name in parts for item in getattr(self, name)):
-            _unique("rods", [rod.name for rod in self.rods])
-            for name, items in Parts(self.rods, *(getattr(self, name) for name in parts)).all().items():
+        if self.rods or self.reduced or any(isinstance(item, OfRod) for name in parts for item in getattr(self, name)):
+            _unique(
+                "rods and reduced bodies", [*(rod.name for rod in self.rods), *(body.name for body in self.reduced)]
+            )
+            found = Parts(self.rods, self.bodies, self.joints, self.frames, self.forces, self.reduced)
+            for name, items in found.all().items():
                 object.__setattr__(self, name, items)
 
     def _check_constraint(self, constraint: Constraint) -> None:
@@ -401,6 +407,7 @@ class System:
             replace(rod, name=prefix + rod.name, ends=(renamed(rod.ends[0]), renamed(rod.ends[1])))
             for rod in other.rods
         ]
+        reduced = [replace(item, name=prefix + item.name) for item in other.reduced]
         frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
         forces: list[Force] = []
         for force in other.forces:
@@ -442,6 +449,7 @@ class System:
             ),
             constraints=(*self.constraints, *constraints),
             rods=(*self.rods, *rods),
+            reduced=(*self.reduced, *reduced),
         )
 
 

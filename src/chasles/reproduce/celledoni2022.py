@@ -1,6 +1,6 @@
 """The numerical figures of celledoni2022.
 
-Figures 1, 4 and 12 are drawings of the systems. Figure 19 is not in the paper: an experiment that it proposes.
+Figures 1, 4 and 12 are drawings of the systems. Figures 19 to 21 are not in the paper: experiments that it proposes.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from chasles.reproduce.elastic_pendulums import figure_19
 from chasles.reproduce.pendulum_chain import figure_8, figure_9, figure_10, figure_11
 from chasles.reproduce.quadrotor_load import figure_13, figure_14, figure_15, figure_16, figure_17, figure_18
+from chasles.reproduce.rod_groups import figure_20, figure_21
 from chasles.reproduce.spinning_top import figure_2, figure_3
 from chasles.reproduce.two_pendulums import figure_5, figure_6, figure_7
 
@@ -28,4 +29,6 @@ FIGURES = {
     17: figure_17,
     18: figure_18,
     19: figure_19,
+    20: figure_20,
+    21: figure_21,
 }

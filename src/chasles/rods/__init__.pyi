@@ -1,3 +1,4 @@
+from chasles.model.reduced import ReducedBody as ReducedBody
 from chasles.model.rod import STRAINS as STRAINS
 from chasles.model.rod import Load as Load
 from chasles.model.rod_curve import Arc as Arc
