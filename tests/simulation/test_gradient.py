@@ -328,3 +328,44 @@ def test_other_methods_and_spans(method, span):
     measured = Measured(mechanism)
     got, wanted = ch.gradient(found.run, ch.objective.end(measured)), measured.along(found)[-1]
     assert np.abs(np.concatenate([got["q"], got["v"]]) - wanted).max() < BAR * np.abs(wanted).max()
+
+
+def balanced(gains, speed=0.3, slopes_of=None):
+    """A pole on a spherical joint under a sampled controller, what it costs, and its gradient."""
+    pole = ch.System([ch.Body("pole", 1.0, (0, 0, 0.4), (0.2, 0.3, 0.2))], [ch.spherical("foot", "ground", "pole")])
+
+    def control(t, q, v):
+        return -gains[0] * q[1:] * (1 + q[0]) - gains[1] * v
+
+    def slopes(t, q, v):
+        by_q = np.concatenate([-gains[0] * q[1:, None], -gains[0] * (1 + q[0]) * np.eye(3)], axis=1)
+        return by_q, -gains[1] * np.eye(3)
+
+    start = ch.lie.s3.exp([0.1, 0.05, -0.2])
+    run = ch.simulate(
+        pole, (0, 0.6), start, [speed, 0.0, 0.1], controller=control, period=0.05, step=0.01, method="rk4"
+    )
+    cost = ch.objective.integral(lambda t, q, v: (q[:, 1:] ** 2).sum(axis=1) + 0.1 * (v * v).sum(axis=1))
+    return run, ch.gradient(run, cost, ("v", "control", "inputs"), slopes=slopes_of or slopes)
+
+
+def test_a_controller_that_answers():
+    """Against differences of whole runs: by the initial velocity, and by the gains, through the inputs."""
+    gains, h = np.array([6.0, 0.6]), 1e-5
+    run, found = balanced(gains)
+    values = [balanced(gains + s * h * e)[1].value for e in np.eye(2) for s in (1, -1)]
+    first = np.searchsorted(run.t, run.task.edges()[:-1] - 1e-9)
+    q, v = run.q[first], run.v[first]
+    by_gains = np.stack([-q[:, 1:] * (1 + q[:, :1]), -v])
+    wanted = np.array([(values[0] - values[1]), (values[2] - values[3])]) / (2 * h)
+    assert np.allclose(np.einsum("gkm,km->g", by_gains, found["control"]), wanted, rtol=1e-8)
+    assert np.allclose(found["inputs"].reshape(len(first), -1, 3).sum(axis=1), found["control"], rtol=1e-12)
+    ahead, behind = (balanced(gains, speed=0.3 + s * h)[1].value for s in (1, -1))
+    assert np.isclose(found["v"][0], (ahead - behind) / (2 * h), rtol=1e-8)
+
+
+def test_slopes_of_a_controller_that_are_wrong():
+    with pytest.raises(ValueError, match="slopes are not the derivatives of the controller"):
+        balanced(np.array([6.0, 0.6]), slopes_of=lambda t, q, v: (np.ones((3, 4)), np.eye(3)))
+    with pytest.raises(ValueError, match=r"slopes returned shapes \(3, 3\) and \(3, 3\); expected \(3, 4\)"):
+        balanced(np.array([6.0, 0.6]), slopes_of=lambda t, q, v: (np.eye(3), np.eye(3)))

@@ -23,6 +23,7 @@ from chasles.relative.parameter.inertial import NAMES
 from chasles.relative.tables import CONSTANT, GRAVITY
 from chasles.screw import inertia as spatial
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.blocks import seeds_of
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
 from chasles.simulation.adjoint.objective import Measure, Sum
@@ -43,6 +44,9 @@ OWN = (
     "bodies",
     "gravity",
 )  # what can be differentiated with respect to, besides parameters
+
+
+EVERY = slice(None)
 
 
 @dataclass(frozen=True)
@@ -73,20 +77,24 @@ def gradient(
     *,
     system: Callable[..., Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
+    slopes: ControllerSlopes | None = None,
 ) -> Gradient:
     """The gradient of a scalar of a run by the discrete adjoint: exact for the method, in one sweep backward.
 
     objective: terms of `chasles.objective` (`end`, `integral`, `samples`, `smooth_maximum`), or a sum of them.
-    by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller, which count as
-    given numbers), "inputs" (the input in each step: how it should change over time), "bodies" (ten inertial numbers of
-    each: mass, its moments, inertia about the origin), "gravity", and names of `parameters`. With these, the run is one
-    of `system(**parameters)`, a function that returns a System.
+    by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller), "inputs" (the
+    input in each step: how it should change over time), "bodies" (ten inertial numbers of each: mass, its moments,
+    inertia about the origin), "gravity", and names of `parameters`. With these, the run is one of
+    `system(**parameters)`, a function that returns a System.
+    slopes: of a sampled controller, a function of (t, q, v) that gives the derivatives of its inputs by the numbers q
+    (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
+    is added to its input of each period. Without them its inputs count as given numbers.
 
     The run is one in joint coordinates by an explicit method, with all its points saved. The cost does not depend on
     how many inputs, inertial numbers and initial values there are. Sizes of steps count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
-    _check(run, objective, wanted, system, parameters)
+    _check(run, objective, wanted, system, parameters, slopes)
     mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     family = None if not parameters or system is None else Family(system, parameters, mechanism.tables.sprung)
     if family is not None and not np.array_equal(numbers_of(family.base), numbers_of(mechanism), equal_nan=True):
@@ -97,7 +105,7 @@ def gradient(
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
     found = [term.cotangents(run.t, run.q, run.v) for term in terms]
     by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
-    back = adjoint.back(adjoint.kicks(by_q, by_v))
+    back = adjoint.back(adjoint.kicks(by_q, by_v), None if slopes is None else Answer(run, slopes))
     parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -108,7 +116,7 @@ def gradient(
     return Gradient(sum(part[0] for part in found), parts, adjoint.notes)
 
 
-def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any) -> None:
+def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any, slopes: Any) -> None:
     """Refuse what has no gradient, before anything is computed."""
     if not isinstance(run, Run) or run.task is None:
         raise TypeError(f"gradient: run is {run!r}; expected a run of `simulate`")
@@ -143,6 +151,8 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
                 )
     if (system is None) != (not parameters):
         raise ValueError("gradient: parameters need `system`, the function of them that made the run's system")
+    if slopes is not None and run.task.controller is None:
+        raise ValueError("gradient: slopes are those of a sampled controller, and the run has none")
     if taken := [name for name in parameters or {} if name in OWN]:
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
 
@@ -194,13 +204,13 @@ class Adjoint:
 
     # ------------------------------------------------------------ cotangents of points
 
-    def kicks(self, by_q: np.ndarray, by_v: np.ndarray) -> np.ndarray:
+    def kicks(self, by_q: np.ndarray, by_v: np.ndarray, at: slice = EVERY) -> np.ndarray:
         """Cotangents of the points of the integrator from derivatives by the numbers q and v."""
-        found, nq, nv = np.zeros_like(self.run.solution.y), self.nq, self.nv
+        found, nq, nv = np.zeros_like(self.run.solution.y[at]), self.nq, self.nv
         found[:, :nq], found[:, nq : nq + nv] = by_q, by_v
         free = self.dynamics.free
         if free:  # v = Rᵀ w
-            q, v = self.run.q, self.run.v
+            q, v = self.run.q[at], self.run.v[at]
             turn, linear = free._turn, free._linear
             R = quaternion_to_matrix(q[:, turn])
             bar, speed = by_v[:, linear], v[:, linear]
@@ -245,8 +255,9 @@ class Adjoint:
             corrected = memory_of(correction, (n, n, n), p, places, along, held=held)
         return pulls, memory, corrected, self.shifts.shape[1]
 
-    def back(self, kicks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Cotangents of the first point, of the generalized forces of each input, and of numbers or directions."""
+    def back(self, kicks: np.ndarray, answer: Answer | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cotangents of the first point, of the generalized forces of each input, and of numbers or directions. answer:
+        how a controller answers, if it counts."""
         run, dynamics, nv = self.run, self.dynamics, self.nv
         held, more = np.zeros_like(self.controls), run.task.more
         if len(run.t) == 1:
@@ -272,14 +283,38 @@ class Adjoint:
         seeds = *seeds_of(stepper.space, blocks.MOVE), *seeds_of(stepper.space, blocks.PULLBACK)
         given = np.zeros(n), y_bar, np.zeros(n), buffer(3 * max(n, d)), memory, np.zeros(5, dtype=np.int64), corrected
         parameters = np.repeat(stepper.p[None], stages, axis=0)
-        with dynamics.calling(tangents=True):
+        on_duals = stepper.operations(*needed, on=ON_DUALS)
+
+        def sweep(part: slice, pushed: np.ndarray) -> None:
+            """The steps between some points, with cotangents that the points have for themselves."""
             steps_back(
-                *(stepper.space.table, stepper.addresses, stepper.operations(*needed, on=ON_DUALS), stepper.settings),
-                *((stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program), (times, sizes, begins), y, kicks),
-                *((self.which, self.controls, held, dynamics.control.start), parameters, stepper.address),
+                *(stepper.space.table, stepper.addresses, on_duals, stepper.settings),
+                (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
+                *((times[part], sizes[part], begins[part]), y[part], pushed),
+                *((self.which[part], self.controls, held, dynamics.control.start), parameters, stepper.address),
                 *(pulls, room, seeds, g, given),
             )
+
+        with dynamics.calling(tangents=True):
+            if answer is None:
+                sweep(EVERY, kicks)
+            else:
+                self._answered(answer, sweep, kicks, y_bar, held)
         return y_bar, held, g[nv:]
+
+    def _answered(self, answer: Answer, sweep: Any, kicks: np.ndarray, y_bar: np.ndarray, held: np.ndarray) -> None:
+        """The steps of each period, last first, and how its input answers to the point that it begins at."""
+        pushed = kicks[-1]
+        for number in range(int(self.period[-1]), -1, -1):
+            own = np.flatnonzero(self.period[1:] == number) + 1
+            first, rows = int(own[0]) - 1, np.unique(self.which[own])
+            part = slice(first, int(own[-1]) + 1)
+            sweep(part, np.concatenate([kicks[first : own[-1]], pushed[None]]))
+            weights = self.actuation.back(self.inputs[rows], held[rows]).sum(axis=0)
+            by_q, by_v = answer.at(first)
+            here = slice(first, first + 1)
+            pushed = y_bar + self.kicks((weights @ by_q)[None], (weights @ by_v)[None], here)[0]
+        y_bar[:] = pushed
 
     # ------------------------------------------------------------ what is asked for
 
