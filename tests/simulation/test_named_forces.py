@@ -95,6 +95,7 @@ def test_along_coordinates_and_on_bodies(run):
         run.force("sprin")
 
 
+@pytest.mark.first(1)
 def test_in_tables_plots_page_and_report(run, tmp_path):
     run.export(tmp_path / "run.csv")
     with (tmp_path / "run.csv").open() as stream:

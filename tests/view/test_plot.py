@@ -273,6 +273,7 @@ def test_an_energy_that_is_zero_throughout_is_not_drawn_and_none_is_hidden():
     assert axes.get_ylim()[0] <= 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("case", ["fixed", "absolute"])
 def test_runs_with_hardly_a_point(runs, case, rows):
@@ -455,6 +456,7 @@ def test_the_usual_figure_needs_no_reader_of_mathematics(runs):
         runs["absolute"].plot().savefig(os.devnull, format="png")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("size", [None, (9.0, 8.0), (20.0, 9.0)])
 def test_texts_of_a_grid_do_not_overlap_and_stay_inside(runs, size):
     """Against what matplotlib draws, after the layout was made from one measurement."""

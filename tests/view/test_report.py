@@ -28,6 +28,7 @@ def reports(runs):
     return functools.cache(lambda case: report(runs[case]))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("case", ["adaptive", "absolute"])
 def test_the_model_in_the_report_repeats_the_run_to_the_last_bit(case, runs, reports, tmp_path):
     run = runs[case]
