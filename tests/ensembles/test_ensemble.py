@@ -455,6 +455,16 @@ def test_a_study_larger_than_memory_is_written(tmp_path):
     assert found.quantities.part("series", (np.s_[:], 7)).tolist() == found["x"].tolist()
 
 
+def test_statistics_of_a_file_are_those_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("chasles.ensembles.result.MOST_AT_ONCE", 20)  # so that it is read in parts
+    expected = ensemble(sometimes, set={"x": "0:1:11"})
+    found = ensemble(sometimes, set={"x": "0:1:11"}, file=tmp_path / "s.h5")
+    assert expected.statistics("pair").members == 9
+    for name in ("square", "pair", "x"):
+        for a, b in zip(found.statistics(name), expected.statistics(name), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_a_full_disk_leaves_what_was_finished(tmp_path, monkeypatch):
     """The last record fits in part: it is cut off, so that what comes after it is not lost."""
     journal = Journal(tmp_path / "x.journal", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from chasles.certificate.verdict import PASSED
 from chasles.ensembles.indices import SobolIndices, sobol_indices
+from chasles.ensembles.study_file import StoredArrays, open_study
 from chasles.ensembles.work import ENDED_EARLY, ERROR, TIMES_OF_SERIES, Work
 from chasles.io.result.layout import replacing
 from chasles.model.suggestion import meant
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from chasles.view.page import Page
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MOST_AT_ONCE = 1 << 24  # numbers of a quantity in a file that are read at once
 MOST_ROWS = 20  # numbers of a quantity whose statistics are shown
 
 
@@ -105,16 +108,30 @@ class Ensemble:
 
     def statistics(self, name: str) -> Statistics:
         """Statistics of a quantity over the members that have it."""
-        values = self[name]
-        rows = values.reshape(len(values), -1)
-        values = values[np.isfinite(rows).any(axis=1)]
-        n = len(values)
+        there = np.zeros(len(self), dtype=bool)
+        for part in self._parts(name):
+            there |= np.isfinite(part.reshape(len(part), -1)).any(axis=1)
+        n = int(there.sum())
         if n == 0:
             raise ValueError(f"statistics: no member has {name!r}")
-        deviation = values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1:], np.nan)
-        spread = np.quantile(values, QUANTILES, axis=0)
-        ends = values.min(axis=0), values.max(axis=0)
-        return Statistics(n, values.mean(axis=0), deviation / np.sqrt(n), deviation, *ends, spread)
+        found = [_statistics(part[there], n) for part in self._parts(name)]
+        if len(found) == 1:
+            return found[0]
+        joined = [np.concatenate(parts) for parts in list(zip(*found, strict=True))[1:-1]]
+        return Statistics(n, *joined, np.concatenate([one.quantiles for one in found], axis=1))
+
+    def _parts(self, name: str) -> Iterator[np.ndarray]:
+        """A quantity or a parameter, some of its numbers of all members at a time: in a file it may be larger than
+        memory."""
+        where = self.quantities if name in self.quantities else self.parameters
+        shape = where.form(name)[0] if isinstance(where, StoredArrays) and name in where else ()
+        if len(shape) < 2:
+            yield self[name]
+            return
+        assert isinstance(where, StoredArrays)
+        width = max(1, MOST_AT_ONCE * shape[1] // max(1, math.prod(shape)))
+        for first in range(0, shape[1], width):
+            yield where.part(name, (slice(None), slice(first, first + width)))
 
     def sobol(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> SobolIndices:
         """Sensitivity indices of a quantity, first and total order with confidence intervals; of an ensemble with
@@ -221,9 +238,15 @@ class Ensemble:
     def open(file: str | Path, *, model: Any = None, laws: Mapping[str, Any] | None = None) -> Ensemble:
         """The ensemble in a study file; numbers are read when they are asked for. `model`: the file or function, if it
         has moved, for `member`."""
-        from chasles.ensembles.study_file import open_study
-
         return open_study(Path(file), model, laws)
+
+
+def _statistics(values: np.ndarray, n: int) -> Statistics:
+    """Of the members that have a result."""
+    deviation = values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1:], np.nan)
+    spread = np.quantile(values, QUANTILES, axis=0)
+    ends = values.min(axis=0), values.max(axis=0)
+    return Statistics(n, values.mean(axis=0), deviation / np.sqrt(n), deviation, *ends, spread)
 
 
 def plain(value: Any) -> Any:
