@@ -185,13 +185,18 @@ if __name__ == "__main__":
 """
 
 
-def killed_at_random(folder, rng, executor):
-    """Kill a study at random moments until it is finished; how often."""
+def started(file, executor):
+    command = [sys.executable, "-c", SCRIPT, str(file), repr(executor)]
+    return subprocess.Popen(command, start_new_session=True)
+
+
+def killed_at_random(folder, rng, executor, whole):
+    """Kill a study, which takes `whole` seconds, at random moments until it is finished; how often."""
     file, kills = folder / "s.h5", 0
     while not file.exists():
-        process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(file), repr(executor)], start_new_session=True)
+        process = started(file, executor)
         try:
-            process.wait(rng.uniform(0.6, 2.5) * (1 + kills / 8))  # longer and longer, on a machine that is busy
+            process.wait(whole * rng.uniform(0.2, 1.0) * (1 + kills / 8))  # longer and longer, if others are busy too
             assert process.returncode == 0
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
@@ -205,11 +210,13 @@ def killed_at_random(folder, rng, executor):
 @pytest.mark.parametrize("executor", [None, 2])
 def test_twenty_kills(tmp_path, executor):
     rng, kills, k = np.random.default_rng(5), 0, 0
-    expected = ensemble(slow, set={"x": "0:1:60"})
+    expected, begin = ensemble(slow, set={"x": "0:1:60"}), time.perf_counter()
+    assert started(tmp_path / "s.h5", executor).wait(300) == 0
+    whole = time.perf_counter() - begin
     while kills < 20:
         folder = tmp_path / str(k)
         folder.mkdir()
-        kills, k = kills + killed_at_random(folder, rng, executor), k + 1
+        kills, k = kills + killed_at_random(folder, rng, executor, whole), k + 1
         same(Ensemble.open(folder / "s.h5"), expected)
 
 

@@ -118,7 +118,7 @@ class Ensemble:
         if len(found) == 1:
             return found[0]
         joined = [np.concatenate(parts) for parts in list(zip(*found, strict=True))[1:-1]]
-        return Statistics(n, *joined, np.concatenate([one.quantiles for one in found], axis=1))
+        return Statistics._make([n, *joined, np.concatenate([one.quantiles for one in found], axis=1)])
 
     def _parts(self, name: str) -> Iterator[np.ndarray]:
         """A quantity or a parameter, some of its numbers of all members at a time: in a file it may be larger than
