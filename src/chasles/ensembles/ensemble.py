@@ -77,7 +77,7 @@ def ensemble(
     _check_places(folder, place, resume)
     work = Work(model if callable(model) else str(model), wanted, fixed, options, laws, folder)
     values = plan.values()
-    members = Members(values, range(plan.members))
+    members = DesignMembers(values, range(plan.members))
     check(work, members[0][1])
     if not callable(model):
         _try_extremes(work, values, members)
@@ -94,7 +94,7 @@ def ensemble(
             return Ensemble(values, numbers, *told)
         journal = Journal(_journal_of(place), title)
         done = _begin(journal, place, resume)
-        left = Members(values, [k for k in range(plan.members) if k not in done])
+        left = DesignMembers(values, [k for k in range(plan.members) if k not in done])
         _kept(_carried_out(work, left, executor, progress, len(done)), journal)
         try:
             write_study(place, title, values, journal.records, plan.members)
@@ -112,7 +112,7 @@ def ensemble(
     return replace(Ensemble.open(place), parameters=values, work=work)
 
 
-class Members(Sequence[Member]):
+class DesignMembers(Sequence[Member]):
     """Some members of a design, each with its values: made when they are asked for."""
 
     def __init__(self, values: Mapping[str, np.ndarray], indices: Sequence[int]):
@@ -123,7 +123,7 @@ class Members(Sequence[Member]):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return Members(self.values, self.indices[key])
+            return DesignMembers(self.values, self.indices[key])
         k = self.indices[key]
         return k, {name: plain(column[k]) for name, column in self.values.items()}
 
