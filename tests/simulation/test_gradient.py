@@ -234,7 +234,7 @@ def test_what_is_refused(change, message):
     ("options", "message"),
     [
         ({"save": "final"}, 'simulate with save="all"'),
-        ({"coordinates": "absolute"}, "is for runs in joint coordinates by explicit methods"),
+        ({"coordinates": "absolute"}, "is for runs in joint coordinates, and this one is in absolute"),
     ],
 )
 def test_runs_without_gradient(options, message):

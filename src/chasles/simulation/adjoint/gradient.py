@@ -124,10 +124,15 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise TypeError(
             f"gradient: objective is {objective!r}; expected terms of chasles.objective, such as end(function)"
         )
-    if not isinstance(run.dynamics, TreeDynamics) or not isinstance(run.solution.method, ExplicitStepper.methods):
+    if not isinstance(run.dynamics, TreeDynamics):
         raise ValueError(
-            f"gradient: is for runs in joint coordinates by explicit methods, not {run.solution.method}; take RKMK, "
-            "CommutatorFree, CrouchGrossman or LowStorage"
+            "gradient: is for runs in joint coordinates, and this one is in absolute coordinates; simulate with "
+            'coordinates="relative" and an explicit method'
+        )
+    if not isinstance(run.solution.method, ExplicitStepper.methods):
+        raise ValueError(
+            f"gradient: is for explicit methods, not {run.solution.method}; take RKMK, CommutatorFree, CrouchGrossman "
+            "or LowStorage"
         )
     if run.dynamics.set_valued is not None:
         raise ValueError("gradient: friction that sticks and rigid limits change the motion by events; there is none")
