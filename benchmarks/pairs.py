@@ -1,6 +1,6 @@
 """Two checkouts against each other, in turns: time per body and step of constrained systems in absolute coordinates.
 
-    python -m benchmarks.pairs FOLDER [--cases rk4:100 top ...] [--turns 30]
+    python -m benchmarks.pairs FOLDER [--cases rk4:100 top rattle:10 ...] [--turns 30]
 
 FOLDER is another checkout with its own `.venv`, for example of an earlier release; this one is compared with it. Both
 run at the same time, each in a process that waits while the other one works: a few milliseconds of each, in turns.
@@ -19,6 +19,15 @@ from typing import Any
 
 CASES = ("rk4:10", "rk4:100", "rk4:1000", "alpha:10", "alpha:100", "alpha:500", "top", "top3")
 NUMBERS = 8000  # bodies times steps of one turn
+# chains with other methods, say bliedf:10
+METHODS = {
+    "index3": ("GeneralizedAlpha", {"index": 3}),
+    "bliedf": ("BLieDF", {}),
+    "rattle": ("Rattle", {}),
+    "hem": ("HalfExplicit", {}),
+    "momentum": ("EnergyMomentum", {}),
+    "radau": ("RadauIIA", {}),
+}
 
 
 def prepared(case: str) -> tuple[Any, int, int]:
@@ -40,6 +49,10 @@ def prepared(case: str) -> tuple[Any, int, int]:
         return make(dynamics.problem(), method("rk4"), (0.0, 1e3), start, options), max(5, NUMBERS // n), n
     if kind == "alpha":
         system, method, step, v = implicit_speed.chain(n), implicit_speed.DEFAULT, implicit_speed.STEP, None
+    elif kind in METHODS:
+        name, given = METHODS[kind]
+        method = (getattr(ch.integrate, name, None) or getattr(ch, name))(**given)
+        system, step, v = implicit_speed.chain(n), implicit_speed.STEP, None
     else:
         method = implicit_speed.INDEX_3 if kind == "top3" else implicit_speed.DEFAULT
         system, step, v = implicit_speed.top(), 1e-4, implicit_speed.TOP["spin"]

@@ -49,10 +49,10 @@ def states_of_rods(integers, p, times, q, v, work, four, out):
                 energy = pushed(element, at, law, OWN_STRESS)[3]
                 on_first, on_second, _ = wrenches_of((ORIGIN, ORIGIN), at)
                 ahead = symmetric_times(law.stiffness, tiles_times(strain_map(element, law), at.rate))
-                ahead = add(ahead[0], law.own[0]), add(ahead[1], law.own[1])
+                ahead = add(ahead[0], law.elastic[0]), add(ahead[1], law.elastic[1])
                 store_rows(four, 0, STATE.size, (
                     *at.X[0], *at.X[1], *element.rest[0], *element.rest[1], *at.rate[0], *at.rate[1],
-                    *law.own[0], *law.own[1], *on_first[0], *on_first[1],
+                    *law.elastic[0], *law.elastic[1], *on_first[0], *on_first[1],
                     *neg(on_second[0]), *neg(on_second[1]), *ahead[0], *ahead[1], energy,
                 ))  # fmt: skip
                 for m in range(min(count, WIDTH) * STATE.size):

@@ -13,6 +13,7 @@ the classes of `integrate.constrained_method`. A new method touches nothing else
                     RATTLE; `backward`: coefficients of BLieDF
     start           consistent values at the start; `index1`: the same equations as a vector field
     workspace       what all methods share: declared memory, the call of a loop; `tables`, `structure`: elimination
+    operations      large parts of a step that methods share, compiled once and called through their addresses
     steps           the loop over steps (`take_steps`), clock, forces, counted angles
     newton          Newton's loop (`iterate`); `integrate.stopping`: when it ends; `goals`: what is small
     correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
@@ -24,7 +25,7 @@ the classes of `integrate.constrained_method`. A new method touches nothing else
 
 From `simulate` to Newton: `run.ConstrainedStepper.take` -> `workspace.run_loop` -> the loop of the method
 -> `steps.take_steps` -> `generalized_alpha.advance` -> `newton.iterate` -> `generalized_alpha.correct` ->
-`correction.correction` -> `saddle.factorize_saddle`, `saddle.solve_saddle`.
+`correction.correction` -> by its address `correction.correction_apart` -> `saddle.factorize_saddle`, `solve_saddle`.
 
 Words. Workspace: what a step writes and forgets. State: what a method carries from step to step. Trial state: that of
 an iteration. Rows: of the Jacobian, three a tile. A tile: up to three equations of a joint or constraint.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.alpha_formulas import algorithmic
 from chasles.constrained.chart import bracket, plus
-from chasles.constrained.error_estimate import measure, relative_size, tangent_part
+from chasles.constrained.error_estimate import error_size, leave_tangent
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load6, store6
 
@@ -43,9 +43,5 @@ def estimate(workspace, method, h, h_before):
             store6(v, 6 * i, plus(turned, h * h * h / 48, bracket(on_se3, velocity, twist)))
         else:
             store6(x, 6 * i, plus(off, h * h * h / 12, twist))
-    if workspace.tables.nt > 0:
-        tangent_part(workspace, x)
-        tangent_part(workspace, v)
-    measure(workspace, workspace.trial_q, method.trial_v)
-    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
-    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
+    leave_tangent(workspace, method)
+    return error_size(workspace, method, h)

@@ -160,7 +160,13 @@ def displace_body(workspace, method, step, i):
     else:
         change = from_chart(workspace, i, onward(on_se3, at, dx))
     store6(workspace.displacement, 6 * i, change)
-    store6(method.moved, 6 * i, dx)
+    if method.solved_index == 2:
+        store6(method.moved, 6 * i, dx)
+    else:
+        store6(method.x, 6 * i, plus(at, 1.0, dx))
+    store6(method.star, 6 * i, plus(load6(method.star, 6 * i, 0.0), 1.0, dx))
+    store6(method.rate, 6 * i, plus(load6(method.rate, 6 * i, 0.0), 1.0 / step.kappa, dx))
+    store6(method.second, 6 * i, plus(load6(method.second, 6 * i, 0.0), step.cm / step.s, dx))
 
 
 @kernel
@@ -175,11 +181,20 @@ def displace_four(workspace, method, step, i):
     else:
         store_four(workspace.displacement, i, onward(False, at, dx))
         store_four(method.moved, i, dx)
+    faster, bend = 1.0 / step.kappa, step.cm / step.s
+    for k in range(6 * i, 6 * (i + WIDTH)):
+        method.star[k] += method.moved[k]
+        method.rate[k] += faster * method.moved[k]
+        method.second[k] += bend * method.moved[k]
+    if method.solved_index == 3:
+        for k in range(6 * i, 6 * (i + WIDTH)):
+            method.x[k] += method.moved[k]
 
 
 @kernel
 def displace(workspace, method, step):
-    """The displacements of the bodies and the change of x* by the correction d."""
+    """The displacements of the bodies by the correction d, and the coordinates x*, x', x'' after it; x, too, with index
+    3. With index 2 it waits for the correction of positions, and `moved` has what x* changed by."""
     n, i = workspace.tables.n, 0
     while i < n:
         if four_in_space(workspace.tables.bodies, n, i):

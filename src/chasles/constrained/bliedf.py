@@ -23,10 +23,10 @@ from chasles.absolute.tables import BODY, FIELD, SE3
 from chasles.constrained.backward import GROWTH, MOST, set_coefficients, set_prediction
 from chasles.constrained.chart import bracket, move_body, onward, plus
 from chasles.constrained.correction import LINEAR, Step, correction
-from chasles.constrained.error_estimate import measure, relative_size, tangent_part
+from chasles.constrained.error_estimate import error_size, leave_tangent
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.constrained.newton import (
-    KEPT,
+    LEAST,
     Attempt,
     Limits,
     add_multipliers,
@@ -43,12 +43,11 @@ from chasles.constrained.steps import (
     keep_targets,
     power_to_keep,
     predict_angles,
-    set_state,
     take_steps,
     to_chart,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_at
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.status import DONE
 from chasles.kernel.algebra import add, neg, scale
@@ -202,7 +201,6 @@ def correct(workspace, method, step, iteration, fresh):
     n, x, gamma = workspace.tables.n, method.x, method.gamma
     trial_state(workspace, method, step.h)
     power = apply_forces(workspace, step.t + step.h, workspace.trial_q, method.trial_v)
-    set_state(workspace, workspace.trial_q, method.trial_v)
     off, uneven = correction(workspace, method, step, workspace.tables.gravity[FIELD.regularization], fresh, NO_ROW)
     (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     for i in range(n):
@@ -263,12 +261,8 @@ def estimate(workspace, method, h):
         for m in range(method.steps + 1):
             v[k] -= method.beta[m + 1] * method.velocities[6 * n * m + k]
         x[k], v[k] = share * x[k], share * v[k]
-    if workspace.tables.nt > 0:
-        tangent_part(workspace, x)
-        tangent_part(workspace, v)
-    measure(workspace, workspace.trial_q, method.trial_v)
-    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
-    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
+    leave_tangent(workspace, method)
+    return error_size(workspace, method, h)
 
 
 @kernel
@@ -281,7 +275,7 @@ def advance(workspace, method, t, h):
     sweeps = sweeps_for(abs(h) * fastest_spin(workspace))
     step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps, 2, LINEAR)
     set_goals(workspace, h, method.tolerance, ROUNDING, workspace.response[:0])
-    outcome = iterate(correct, workspace, method, step, Limits(1e-11, KEPT, UNKNOWN, 0, method.tolerance))
+    outcome = iterate(correct, workspace, method, step, Limits(1e-11, LEAST, UNKNOWN, 0, method.tolerance))
     if not outcome.converged:
         return give_up(workspace, 1)
     keep_targets(workspace, workspace.targets)
@@ -298,9 +292,9 @@ def advance(workspace, method, t, h):
 
 
 @native
-def bliedf(call):
+def bliedf(at, call):
     """Take up to `limit` steps."""
-    workspace, p = by_reference(workspace_of(call)), call.parameters
+    workspace, p = workspace_at(at), call.parameters
     values = (
         *(int(p[BDF.steps]), p[BDF.exact] != 0.0, p[BDF.tolerance], p[BDF.rtol], p[BDF.atol]),
         *(p[BDF.alpha : BDF.gamma], p[BDF.gamma :]),

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from chasles.absolute.kkt import each
 from chasles.absolute.tables import BODY, MASS, PAIR, SE3
-from chasles.constrained.saddle import BLOCK
-from chasles.constrained.tables import PLACE, SEPARATE
+from chasles.constrained.tables import BLOCK, PLACE, SEPARATE
 from chasles.constraint.rows import DOT, IDENTITY, MOTION, NUMBERS, POINT, TILE, pose_of, vector
 from chasles.kernel.algebra import add, cross, dot, mat_add, mat_mul, mat_mul_t, mat_scale, mul, mul_t, skew
 from chasles.kernel.policy import kernel

@@ -17,7 +17,7 @@ def bushing_tiles(job, k, count, first, second):
     """Tiles of up to four bushings from row k on."""
     bushing = four_bushings(job.forces.table, k, count, job.forces.values)
     diagonal = is_diagonal(bushing.stiffness) and is_diagonal(bushing.damping)
-    element_tiles(job, k, count, bushing, deflection(bushing, first, second), first, second, diagonal, 0.0)
+    element_tiles(job, k, count, bushing, deflection(bushing, first, second), (first, second), diagonal, 0.0)
 
 
 @native

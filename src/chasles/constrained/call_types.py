@@ -1,19 +1,34 @@
-"""The types of `Call` and `ForceCall` in kernels: references to named tuples. This needs Numba (see `kernel.late`)."""
+"""The types of what loops and operations are called with: references to named tuples, and of the workspace. This needs
+Numba (see `kernel.late`)."""
 
 from __future__ import annotations
 
 from numba import types
 
-from chasles.constrained.workspace import Call, ForceCall
-from chasles.kernel.code.reference import Reference
+from chasles.absolute.tables import tables_of
+from chasles.constrained.correction import Iteration, Step
+from chasles.constrained.tables import plan_of
+from chasles.constrained.workspace import Call, ForceCall, make_workspace
+from chasles.kernel.code.reference import Reference, at_address
 
 FLOATS, INTEGERS = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
 CALL = Reference(
     types.NamedTuple(
-        [FLOATS, INTEGERS, *[FLOATS] * 5, INTEGERS, *[FLOATS] * 4, INTEGERS, *[types.int64] * 3],
+        [FLOATS, INTEGERS, *[FLOATS] * 5, INTEGERS, *[FLOATS] * 4, INTEGERS, INTEGERS, *[types.int64] * 3],
         Call,
     )
 )
 FORCE_CALL = Reference(
     types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 9, types.int64], ForceCall)
+)
+STEP = Reference(types.NamedTuple([*[types.float64] * 6, *[types.int64] * 3], Step))
+ITERATION = Reference(types.NamedTuple([types.float64, types.boolean, types.int64], Iteration))
+# the workspace from its address
+workspace_at = at_address(
+    make_workspace.made.kind(
+        [
+            *(INTEGERS, FLOATS, tables_of.made.kind, INTEGERS, plan_of.made.kind),
+            *(INTEGERS, FLOATS, FLOATS, INTEGERS, INTEGERS, FLOATS, *[FLOATS] * 9),
+        ]
+    )
 )

@@ -8,7 +8,7 @@ The constraints are those of positions (index 3) or of velocities (stabilized in
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chasles.absolute.kkt import add_jacobian_times, each, times
 from chasles.absolute.redundant import MOST
@@ -17,16 +17,18 @@ from chasles.constrained.body_tangent import body_block
 from chasles.constrained.goals import size_of_residual
 from chasles.constrained.newton import add_multipliers
 from chasles.constrained.saddle import clear_matrix, factorize_saddle, plus_diagonal, pushed_by, solve_saddle
+from chasles.constrained.steps import evaluate_state
 from chasles.constrained.velocity import release_rotors
 from chasles.constrained.velocity_rows import velocity_rows
-from chasles.constrained.workspace import ForceCall
+from chasles.constrained.workspace import OPERATIONS, ForceCall, workspace_at
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
 from chasles.kernel.lanes import load, store
-from chasles.kernel.policy import kernel
-from chasles.kernel.reference import by_reference
+from chasles.kernel.late import carray
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.reference import by_reference, value_of
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import se3, so3
 
@@ -216,17 +218,52 @@ def motion_equations(workspace, method, step, fresh, first):
         store3(workspace.f, 6 * i + 3, scale(-s, force))
 
 
+class Iteration(NamedTuple):
+    """What differs from one correction of a step to the next (`correction`)."""
+
+    weight: float
+    fresh: bool
+    first: int
+
+
+class Trial(NamedTuple):
+    """The trial state of a method."""
+
+    x: Any
+    trial_v: Any
+    trial_rate: Any
+    lam: Any
+
+
 @kernel
 def correction(workspace, method, step, weight, fresh, first):
-    """d and, in g, s times the correction of λ, with rows at hand; returns how large the constraints' residual is
+    """d and, in g, s times the correction of λ, at a trial state; returns how large the constraints' residual is
     (`size_of_residual`).
 
-    The method has the trial state: x, trial_v, trial_rate and lam. weight: of the regularization, zero if no rows
-    depend on others. If not `fresh`, with the factors of the iteration before: within a step they hardly change. first:
-    the row of the table of forces from which on wrenches are not known yet and come with their derivatives.
+    The method has the trial state: x, trial_v, trial_rate and lam; its poses are in the workspace. weight: of the
+    regularization, zero if no rows depend on others. If not `fresh`, with the factors of the iteration before: within a
+    step they hardly change. first: the row of the table of forces from which on wrenches are not known yet and come
+    with their derivatives.
     """
+    operations = workspace.operations
+    invoke(
+        operations[OPERATIONS.correction], operations[OPERATIONS.workspace], method.x, method.trial_v,
+        method.trial_rate, method.lam, by_reference(step), by_reference(Iteration(weight, fresh, first)),
+    )  # fmt: skip
+    return workspace.returned[0], workspace.returned[1]
+
+
+@native
+def correction_apart(at, x, v, rate, lam, given, iteration):
+    workspace, step = workspace_at(at), by_reference(value_of(given))
+    weight, first = iteration.weight, iteration.first
+    size, multipliers = 6 * workspace.tables.n, 3 * workspace.plan.n_nodes
+    method = by_reference(
+        Trial(carray(x, (size,)), carray(v, (size,)), carray(rate, (size,)), carray(lam, (multipliers,)))
+    )
+    evaluate_state(workspace, workspace.trial_q, method.trial_v)
     rows, index = workspace.rows, step.solved_index
-    fresh = fresh or weight > 0.0  # rows that depend on others need factors of their own
+    fresh = iteration.fresh or weight > 0.0  # rows that depend on others need factors of their own
     if fresh:
         clear_matrix(workspace, weight / step.cm)
     motion_equations(workspace, method, step, fresh, first)
@@ -246,4 +283,4 @@ def correction(workspace, method, step, weight, fresh, first):
     solve_saddle(workspace, used, rows, workspace.d)
     if weight > 0.0 and index == 3:
         refine(workspace, step.s, uneven, used, method.lam)
-    return off, uneven
+    workspace.returned[0], workspace.returned[1] = off, uneven

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.body_tangent import twice_crossed
-from chasles.constrained.saddle import BLOCK, plus_diagonal
-from chasles.constrained.tables import ELEMENT
+from chasles.constrained.saddle import plus_diagonal
+from chasles.constrained.tables import BLOCK, ELEMENT
 from chasles.constrained.tangent_job import job_of
 from chasles.force.bushing import PUSH, four_motions, four_of, run_of_elements
 from chasles.force.table import FORCE, FORCES, MOVING
@@ -173,11 +173,12 @@ def element_matrices(mount, at, damped, diagonal, ratio):
 
 
 @kernel
-def columns_of(motion, kept, place, H, N):
+def columns_of(motion, in_space, place, H, N):
     """How the wrench at the place changes as a body turns about its center, in the axes of space: the angular tiles of
-    H [I 0; a~ I] + N u~, a from the place to the center, u the velocity that is kept in space (kept: 1; on SE(3) 0)."""
+    H [I 0; a~ I] + N u~, a from the place to the center, u the velocity that stays as it is in space (in_space: 1; on
+    SE(3) 0)."""
     R, r, V = motion
-    a, u = sub(r, place), mul(R, scale(kept, V[1]))
+    a, u = sub(r, place), mul(R, scale(in_space, V[1]))
     aa = mat_add(H[0], mat_add(mul_skew(H[1], a), mul_skew(N[0], u)))
     return aa, mat_add(H[2], mat_add(mul_skew(H[3], a), mul_skew(N[1], u)))
 
@@ -189,19 +190,19 @@ def row_of(R, a, upper, lower):
 
 
 @kernel
-def kept_in_space(bodies, four):
-    """Of four bodies: 1 for those whose velocities are kept in space, 0 on SE(3) and for the ground."""
+def fixed_in_space(bodies, four):
+    """Of four bodies: 1 for those whose velocities stay as they are in space, 0 on SE(3) and for the ground."""
     a, b, c, d = four
-    return lanes_from((is_kept(bodies, a), is_kept(bodies, b), is_kept(bodies, c), is_kept(bodies, d)))
+    return lanes_from((is_fixed(bodies, a), is_fixed(bodies, b), is_fixed(bodies, c), is_fixed(bodies, d)))
 
 
 @kernel
-def is_kept(bodies, i):
+def is_fixed(bodies, i):
     return 1.0 if i >= 0 and bodies[i * BODY.size + BODY.space] != SE3 else 0.0
 
 
 @kernel
-def element_tiles(job, k, count, mount, at, on_first, on_second, diagonal, power):
+def element_tiles(job, k, count, mount, at, motions, diagonal, power):
     """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`); their wrenches (torque in
     the body, force in space) and power to the rows of job.scratch (`PUSH`). diagonal: whether stiffness and damping
     are. power: beside that of the damping."""
@@ -209,13 +210,14 @@ def element_tiles(job, k, count, mount, at, on_first, on_second, diagonal, power
     i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
     a, b, c, d = four_of(table, k, count, FORCE.third)
     H, N, (torque, force) = element_matrices(mount, at, (a | b | c | d) != 0, diagonal, job.ratio)
+    on_first, on_second = motions
     (R, r, _), (S, p, _), place = on_first, on_second, at.frame[1]
     u, w = sub(r, place), sub(p, place)
     turn, twist = mul_t(R, sub(cross(u, force), torque)), mul_t(S, sub(torque, cross(w, force)))
     power = power - dot(at.rate[0], at.drag[0]) - dot(at.rate[1], at.drag[1])
     store_rows(job.scratch, 0, PUSH.size, (*turn, *neg(force), *twist, *force, power, 0.0 * power))
-    first = columns_of(on_first, kept_in_space(job.forces.bodies, i), place, H, N)
-    second = columns_of(on_second, kept_in_space(job.forces.bodies, j), place, H, N)
+    first = columns_of(on_first, fixed_in_space(job.forces.bodies, i), place, H, N)
+    second = columns_of(on_second, fixed_in_space(job.forces.bodies, j), place, H, N)
     # the wrench on the first body is carried along: [t~ f~; f~ 0] more
     t, f = skew(torque), skew(force)
     aa, la = mat_add(first[0], mat_add(t, twice_crossed(force, u))), mat_add(first[1], f)
@@ -239,17 +241,17 @@ def element_tiles(job, k, count, mount, at, on_first, on_second, diagonal, power
 @kernel
 def push_bodies(job, k, count):
     """Add the wrenches of up to four elements from row k on, as `element_tiles` left them, and their power."""
-    table, room, wrenches = job.forces.table, job.scratch, job.wrenches
+    table, scratch, wrenches = job.forces.table, job.scratch, job.wrenches
     for r in range(count):
         line, at = FORCES.size + (k + r) * FORCE.size, r * PUSH.size
         i, j = table[line + FORCE.first], table[line + FORCE.second]
         if j >= 0:
-            add3(wrenches, 6 * j, load3(room, at + PUSH.second, 0.0))
-            add3(wrenches, 6 * j + 3, load3(room, at + PUSH.second + 3, 0.0))
+            add3(wrenches, 6 * j, load3(scratch, at + PUSH.second, 0.0))
+            add3(wrenches, 6 * j + 3, load3(scratch, at + PUSH.second + 3, 0.0))
         if i >= 0:
-            add3(wrenches, 6 * i, load3(room, at + PUSH.first, 0.0))
-            add3(wrenches, 6 * i + 3, load3(room, at + PUSH.first + 3, 0.0))
-        job.power[0] += room[at + PUSH.power]
+            add3(wrenches, 6 * i, load3(scratch, at + PUSH.first, 0.0))
+            add3(wrenches, 6 * i + 3, load3(scratch, at + PUSH.first + 3, 0.0))
+        job.power[0] += scratch[at + PUSH.power]
 
 
 @kernel

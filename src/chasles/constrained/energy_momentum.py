@@ -22,7 +22,7 @@ from chasles.absolute.tables import BODY, FIELD, MASS, PAIR
 from chasles.constrained.body_tangent import rotational, turned_reaction
 from chasles.constrained.chart import rotation_at
 from chasles.constrained.correction import position_residual
-from chasles.constrained.error_estimate import measure, relative_size, tangent_part
+from chasles.constrained.error_estimate import error_size, leave_tangent
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise, size_of_residual
 from chasles.constrained.newton import (
     TRIES,
@@ -34,7 +34,7 @@ from chasles.constrained.newton import (
     weight_of_try,
 )
 from chasles.constrained.position import keep_rows
-from chasles.constrained.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
+from chasles.constrained.saddle import clear_matrix, pushed_by, separate_block, solve_equations
 from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
     apply_forces,
@@ -47,7 +47,7 @@ from chasles.constrained.steps import (
     take_steps,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, STATE_VECTOR, workspace_at
 from chasles.constraint.rows import (
     DISTANCE,
     DOT,
@@ -250,8 +250,7 @@ def correct(workspace, method, step, iteration, fresh):
         cayley_block(workspace, method, i, at, s)
     position_residual(workspace)
     off, uneven = size_of_residual(workspace)
-    factorize_saddle(workspace, workspace.rows, workspace.old_rows)
-    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+    solve_equations(workspace, True)
     for i in range(workspace.tables.n):  # from a rotation at the end of the step to the coordinates of Cayley's map
         half, turn = scale(0.5, load3(x, 6 * i, 0.0)), load3(workspace.d, 6 * i, 0.0)
         dx = add(add(turn, cross(half, turn)), scale(dot(half, turn), half))
@@ -287,18 +286,15 @@ def estimate(workspace, method, t, h):
     off by h³/24 V''' or h³/12 V''': the larger counts. V'' and V''' are divided differences of mean accelerations.
     """
     keep_mean(workspace, method, h)
-    x, v = method.error_x, method.error_v
+    x = method.error_x
     for i in range(workspace.tables.n):
         spin, mean = load3(workspace.v, 6 * i, 0.0), load3(method.means, 6 * i, 0.0)
         off = add_scaled(cross(spin, mean), dot(spin, spin), spin)
         store3(x, 6 * i, add_scaled(load3(x, 6 * i, 0.0), -h * h * h / 12, off))
     if workspace.tables.nt > 0:
         keep_rows(workspace, t)
-        tangent_part(workspace, x)
-        tangent_part(workspace, v)
-    measure(workspace, workspace.trial_q, method.trial_v)
-    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
-    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
+    leave_tangent(workspace, method)
+    return error_size(workspace, method, h)
 
 
 @kernel
@@ -321,9 +317,9 @@ def advance(workspace, method, t, h):
 
 
 @native
-def energy_momentum(call):
+def energy_momentum(at, call):
     """Take up to `limit` steps."""
-    workspace, p = by_reference(workspace_of(call)), call.parameters
+    workspace, p = workspace_at(at), call.parameters
     values = p[CAYLEY.tolerance], p[CAYLEY.rtol], p[CAYLEY.atol]
     method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, workspace, by_reference(method), call)

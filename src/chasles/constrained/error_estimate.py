@@ -7,9 +7,12 @@ from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.tables import BODY, MASS, SE3
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND, measure_islands, squared_speed
 from chasles.constrained.velocity import release_rotors
+from chasles.constrained.workspace import OPERATIONS, workspace_at
+from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
-from chasles.kernel.policy import kernel
+from chasles.kernel.late import carray
+from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import add3, load3, store3
 from chasles.lie import quaternion
@@ -40,6 +43,43 @@ def measure(workspace, q, v):
         island = ISLAND.size * workspace.plan.islands[i]
         sizes[island + ISLAND.speed] = max(sizes[island + ISLAND.speed], squared_speed(workspace, q, v, i))
         extents[at + EXTENT.fastest] = max(extents[at + EXTENT.fastest], dot(linear, linear))
+
+
+@kernel
+def leave_tangent(workspace, method):
+    """`tangent_part` of the errors of coordinates and velocities."""
+    operations = workspace.operations
+    if workspace.tables.nt > 0:
+        invoke(operations[OPERATIONS.leave_tangent], operations[OPERATIONS.workspace], method.error_x, method.error_v)
+
+
+@native
+def leave_tangent_apart(at, error_x, error_v):
+    workspace = workspace_at(at)
+    size = 6 * workspace.tables.n
+    for kind in range(2):
+        tangent_part(workspace, carray(error_x if kind == 0 else error_v, (size,)))
+
+
+@kernel
+def error_size(workspace, method, h):
+    """The larger of the errors of coordinates and velocities, `error_x` and `error_v`, relative to the tolerance."""
+    operations = workspace.operations
+    invoke(
+        operations[OPERATIONS.error_size], operations[OPERATIONS.workspace], method.error_x, method.error_v,
+        method.trial_v, h, method.rtol, method.atol,
+    )  # fmt: skip
+    return workspace.returned[0]
+
+
+@native
+def error_size_apart(at, error_x, error_v, trial_v, h, rtol, atol):
+    workspace = workspace_at(at)
+    size = 6 * workspace.tables.n
+    x, v = carray(error_x, (size,)), carray(error_v, (size,))
+    measure(workspace, workspace.trial_q, carray(trial_v, (size,)))
+    position = relative_size(workspace, x, False, h, rtol, atol)
+    workspace.returned[0] = max(position, relative_size(workspace, v, True, h, rtol, atol))
 
 
 @kernel

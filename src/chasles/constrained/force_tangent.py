@@ -17,7 +17,7 @@ from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.bushing_tangent import bushing_tangent_address
 from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.constrained.rod_tangent import rod_tangent_address
-from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import BLOCK
 from chasles.constrained.tangent_job import job_of
 from chasles.constrained.workspace import FORCE_CALL
 from chasles.constraint.rows import IDENTITY

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import FIELD
 from chasles.constrained.alpha_estimate import estimate
 from chasles.constrained.alpha_formulas import carry_on, change_step, displace, predict, trial_state
 from chasles.constrained.correction import IN_POSITION, IN_VELOCITY, LINEAR, Step, correction
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.constrained.newton import (
-    KEPT,
+    LEAST,
     LEFT,
     SHARPER,
     TRIES,
@@ -46,13 +45,13 @@ from chasles.constrained.steps import (
     take_steps,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.velocity import project_velocity
-from chasles.constrained.workspace import CARRIED, COUNTS, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
+from chasles.constrained.velocity import factorize_at_hand, project_velocity
+from chasles.constrained.workspace import CARRIED, COUNTS, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_at
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.status import NOT_FINITE, RUNNING
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference, value_of
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import fill, layout
 
 if TYPE_CHECKING:
@@ -113,7 +112,6 @@ def correct(workspace, method, step, iteration, fresh):
     weight = regular if iteration < TRIES else SHARPER * regular
     first = elements_at_end(workspace) if (fresh or weight > 0.0) and workspace.force_tangents.shape[0] > 0 else NO_ROW
     apply_forces_before(workspace, first, step.t + step.h, workspace.trial_q, method.trial_v)
-    set_state(workspace, workspace.trial_q, method.trial_v)
     off, uneven = correction(workspace, method, step, weight, fresh, first)
     power = workspace.power[0]
     (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
@@ -124,13 +122,7 @@ def correct(workspace, method, step, iteration, fresh):
         largest = max(largest, size_of_correction(workspace)[0])
         noise = max(noise, size_of_noise(workspace, iteration))
         for k in range(6 * workspace.tables.n):
-            x[k] += workspace.d[k]
-    faster, bend = 1.0 / step.kappa, step.cm / step.s
-    for k in range(6 * workspace.tables.n):
-        x[k] += method.moved[k]
-        method.star[k] += method.moved[k]
-        method.rate[k] += faster * method.moved[k]
-        method.second[k] += bend * method.moved[k]
+            x[k] += workspace.d[k] + method.moved[k]
     return Attempt(largest, noise, total, off, uneven, power)
 
 
@@ -140,7 +132,7 @@ def solve(workspace, method, step):
     set_goals(workspace, step.h, SHARE * method.tolerance, ROUNDING, method.rate_n)
     expected = method.contraction[0] if method.unseen[0] < TRUSTED else UNKNOWN
     tries = ITERATIONS if workspace.tables.gravity[FIELD.regularization] > 0.0 else 0
-    limits = Limits(1e-11, KEPT, expected, tries, method.tolerance)
+    limits = Limits(1e-11, LEAST, expected, tries, method.tolerance)
     outcome = iterate(correct, workspace, method, step, limits)
     if outcome.contraction >= 0.0:
         method.contraction[0], method.unseen[0] = outcome.contraction, 0.0
@@ -156,8 +148,8 @@ def project(workspace, method):
     set_state(workspace, workspace.trial_q, method.trial_v)
     if method.onto:
         weights, sweeps, accuracy = workspace.tables.masses, 2, 0.0
-        factorize_rows(value_of(workspace.tables), weights, workspace.rows, workspace.row_matrix, workspace.row_factors)
-    impulse = project_velocity(workspace, weights, workspace.targets, method.trial_v, sweeps, accuracy)
+        factorize_at_hand(workspace, weights)
+    impulse = project_velocity(workspace, weights, method.trial_v, sweeps, accuracy)
     return impulse if method.onto else 0.0
 
 
@@ -197,9 +189,9 @@ def advance(workspace, method, t, h):
 
 
 @native
-def generalized_alpha(call):
+def generalized_alpha(at, call):
     """Take up to `limit` steps."""
-    workspace, p = by_reference(workspace_of(call)), call.parameters
+    workspace, p = workspace_at(at), call.parameters
     index, local = int(p[ALPHA.index]), p[ALPHA.local] != 0.0
     onto = index == 2 and workspace.tables.gravity[FIELD.regularization] > 0.0
     if onto:

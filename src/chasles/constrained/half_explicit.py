@@ -22,8 +22,8 @@ from chasles.absolute.redundant import REFINEMENTS
 from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constrained.chart import onward_inverse
 from chasles.constrained.correction import velocity_residual
-from chasles.constrained.error_estimate import measure, relative_size
-from chasles.constrained.saddle import BLOCK, clear_matrix, factorize_saddle, solve_saddle
+from chasles.constrained.error_estimate import error_size
+from chasles.constrained.saddle import clear_matrix, solve_equations
 from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
     apply_forces,
@@ -38,9 +38,9 @@ from chasles.constrained.steps import (
     take_steps,
     to_chart,
 )
-from chasles.constrained.tables import PLACE, SEPARATE, SIZES
+from chasles.constrained.tables import BLOCK, PLACE, SEPARATE, SIZES
 from chasles.constrained.velocity import release_rotors
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_at
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.integrate.constrained_method import HalfExplicit
@@ -232,8 +232,7 @@ def solve_stage(workspace, method, h, i):
     clear_matrix(workspace, regular)
     inertia_blocks(workspace)
     rotor_equations(workspace)
-    factorize_saddle(workspace, workspace.rows, workspace.old_rows)
-    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+    solve_equations(workspace, True)
     power = power_to_keep(workspace, nodes, workspace.g, workspace.targets)
     for k in range(6 * tables.n):
         method.rates[6 * tables.n * i + k] = 0.0
@@ -243,7 +242,7 @@ def solve_stage(workspace, method, h, i):
             workspace.f[k] = 0.0
         velocity_residual(workspace, -1.0 / span)
         release_rotors(tables.tiles, nodes, tables.nt, workspace.g)
-        solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+        solve_equations(workspace, False)
         power += power_to_keep(workspace, nodes, workspace.g, workspace.targets)
         add_rates(workspace, method, i, span)
     return power
@@ -255,30 +254,18 @@ def estimate(workspace, method, h):
     order 1, 2, 3 in HEM3, HEM4, HEM5; and, of HEM5, the formula of order 2 with the slopes of the last two stages alone
     (Brasey's). These are at 4/5 and 1, so that its weights are 5/2 and -3/2: 5/2 - 3/2 = 1, 5/2 · 4/5 - 3/2 = 1/2.
     """
-    n, x, v, off_x, off_v, rtol, atol = (
-        workspace.tables.n,
-        method.x,
-        method.trial_v,
-        method.error_x,
-        method.error_v,
-        method.rtol,
-        method.atol,
-    )
-    measure(workspace, workspace.trial_q, v)
+    n, x, v, off_x, off_v = workspace.tables.n, method.x, method.trial_v, method.error_x, method.error_v
     for k in range(6 * n):
         off_x[k] = method.last_x[k] - x[k]
         off_v[k] = method.last_v[k] - v[k]
-    first = max(
-        relative_size(workspace, off_x, False, h, rtol, atol), relative_size(workspace, off_v, True, h, rtol, atol)
-    )
+    first = error_size(workspace, method, h)
     if method.stages < MOST_STAGES:
         return first, 0.0
     one, two = 6 * n * (method.stages - 2), 6 * n * (method.stages - 1)
     for k in range(6 * n):
         off_x[k] = h * (2.5 * method.slopes[one + k] - 1.5 * method.slopes[two + k]) - x[k]
         off_v[k] = workspace.v[k] + h * (2.5 * method.rates[one + k] - 1.5 * method.rates[two + k]) - v[k]
-    position = relative_size(workspace, off_x, False, h, rtol, atol)
-    return first, max(position, relative_size(workspace, off_v, True, h, rtol, atol))
+    return first, error_size(workspace, method, h)
 
 
 @kernel
@@ -320,9 +307,9 @@ def advance(workspace, method, t, h):
 
 
 @native
-def half_explicit(call):
+def half_explicit(at, call):
     """Take up to `limit` steps."""
-    workspace, p = by_reference(workspace_of(call)), call.parameters
+    workspace, p = workspace_at(at), call.parameters
     values = (
         *(int(p[HALF.stages]), p[HALF.project] != 0.0, p[HALF.rtol], p[HALF.atol]),
         *(p[HALF.table : HALF.nodes], p[HALF.nodes :]),

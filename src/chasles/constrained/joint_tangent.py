@@ -24,7 +24,7 @@ from chasles.absolute.joint_force import (
     spot_joint,
 )
 from chasles.absolute.tables import MASS
-from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import BLOCK
 from chasles.force.table import MOVING
 from chasles.kernel.algebra import add, dot, mul, outer, scale
 from chasles.kernel.lanes import sqrt

@@ -23,7 +23,7 @@ from chasles.kernel.policy import kernel
 
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
 BENT = 1e-3  # of the motion of a step: larger corrections of rods ask for new factors, as their axial forces are large
-KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
+LEAST = 0.01  # how much smaller a correction with factors of another one is than the one before it, at best
 LEFT = 0.1  # of the goals: what a correction may leave, by the contraction that is seen or expected
 SHARPER = 1e-2
 RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularization

@@ -11,21 +11,23 @@ from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.chart import onward
-from chasles.constrained.steps import from_chart, set_state, start_clock
+from chasles.constrained.steps import evaluate_state, from_chart, start_clock
+from chasles.constrained.workspace import OPERATIONS, workspace_at
 from chasles.constraint.rows import ROTOR, ROWS, TILE
+from chasles.kernel.address import invoke
 from chasles.kernel.algebra import mul_t
 from chasles.kernel.lanes import store
-from chasles.kernel.policy import kernel
+from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion
 
 
-@kernel
-def keep_rows(workspace, t):
-    """Rows of the begin of a step but those of rotors, and their factor."""
+@native
+def keep_rows_apart(at, t):
+    workspace = workspace_at(at)
     start_clock(workspace, t)
-    set_state(workspace, workspace.q, workspace.v)
+    evaluate_state(workspace, workspace.q, workspace.v)
     for j in range(workspace.tables.nt):
         if workspace.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR:  # holds nothing, so it has no part in ζ
             for k in range(ROWS.size):
@@ -35,6 +37,13 @@ def keep_rows(workspace, t):
     factorize_rows(
         value_of(workspace.tables), workspace.metric, workspace.rows, workspace.row_matrix, workspace.row_factors
     )
+
+
+@kernel
+def keep_rows(workspace, t):
+    """Rows of the begin of a step but those of rotors, and their factor."""
+    operations = workspace.operations
+    invoke(operations[OPERATIONS.keep_rows], operations[OPERATIONS.workspace], t)
 
 
 @kernel

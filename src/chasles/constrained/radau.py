@@ -28,7 +28,7 @@ from chasles.absolute.entry import set_clock
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.constrained.chart import minus, onward_inverse, plus
 from chasles.constrained.correction import LINEAR, Step, correction
-from chasles.constrained.error_estimate import measure, relative_size, tangent_part
+from chasles.constrained.error_estimate import error_size, leave_tangent
 from chasles.constrained.goals import GOAL, UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.constrained.newton import SHARPER, TRIES, Attempt, Limits, add_multipliers, iterate
 from chasles.constrained.position import keep_rows
@@ -42,12 +42,11 @@ from chasles.constrained.steps import (
     move_bodies,
     power_to_keep,
     predict_angles,
-    set_state,
     take_steps,
     to_chart,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_at
 from chasles.integrate.constrained_method import RadauIIA
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot
@@ -251,7 +250,6 @@ def correct(workspace, method, step, iteration, fresh):
         move_bodies(workspace, method.x)
         set_stage_time(workspace, method, t, h, i)
         power = apply_forces(workspace, now, workspace.trial_q, method.trial_v)
-        set_state(workspace, workspace.trial_q, method.trial_v)
         solved = Step(*(now - h, h, kappa * kappa, 1.0, kappa, kappa, 0, 2, LINEAR))
         residual, beside = correction(workspace, method, solved, weight, not step.smoothing, NO_ROW)
         if step.smoothing:
@@ -285,9 +283,7 @@ def embedded(workspace, method, h):
         method.error_x[k] = gamma * h * (workspace.v[k] - slope)
         method.error_v[k] = gamma * h * (method.first_rate[k] - rate)
         method.end_v[k] = method.trial_v[k]
-    if workspace.tables.nt > 0:
-        tangent_part(workspace, method.error_x)
-        tangent_part(workspace, method.error_v)
+    leave_tangent(workspace, method)
 
 
 @kernel
@@ -316,9 +312,7 @@ def advance(workspace, method, t, h):
         return give_up(workspace, 1)
     move_bodies(workspace, method.x)
     if controlled:
-        measure(workspace, workspace.trial_q, method.trial_v)
-        off = relative_size(workspace, method.error_x, False, h, method.rtol, method.atol)
-        method.errors[0] = max(off, relative_size(workspace, method.error_v, True, h, method.rtol, method.atol))
+        method.errors[0] = error_size(workspace, method, h)
     if workspace.tables.nt > 0:
         workspace.report[3] = 0.0  # no factor at hand: a run that is resumed has none either
         invoke(
@@ -339,9 +333,9 @@ def advance(workspace, method, t, h):
 
 
 @native
-def radau(call):
+def radau(at, call):
     """Take up to `limit` steps."""
-    workspace, p = by_reference(workspace_of(call)), call.parameters
+    workspace, p = workspace_at(at), call.parameters
     values = (
         *(p[RADAU.tolerance], p[RADAU.rtol], p[RADAU.atol], p[RADAU.a : RADAU.t], p[RADAU.t : RADAU.nodes]),
         *(p[RADAU.nodes : RADAU.onward], p[RADAU.onward : RADAU.backward], p[RADAU.backward :]),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.absolute.kkt import each
-from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, FIELD, MASS, SE3
 from chasles.constrained.chart import onward_inverse, pulled_back, rotation_at
 from chasles.constrained.correction import position_residual
@@ -35,7 +34,7 @@ from chasles.constrained.newton import (
     iterate,
     weight_of_try,
 )
-from chasles.constrained.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
+from chasles.constrained.saddle import clear_matrix, pushed_by, separate_block, solve_equations
 from chasles.constrained.scheme import Density, Scheme
 from chasles.constrained.steps import (
     apply_forces,
@@ -53,14 +52,14 @@ from chasles.constrained.steps import (
     to_chart,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.velocity import onto_velocities
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, has_forces, workspace_of
+from chasles.constrained.velocity import factorize_at_hand, onto_velocities
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, has_forces, workspace_at
 from chasles.constraint.rows import ROWS
 from chasles.integrate.constrained_method import Rattle
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference, value_of
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import fill, layout, load3, load6, store3, store6
 
 if TYPE_CHECKING:
@@ -150,8 +149,7 @@ def correct(workspace, method, step, iteration, fresh):
         half_step_block(workspace, i, at[0])
     position_residual(workspace)
     off, uneven = size_of_residual(workspace)
-    factorize_saddle(workspace, workspace.rows, workspace.old_rows)
-    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+    solve_equations(workspace, True)
     for i in range(workspace.tables.n):
         on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
         dx = onward_inverse(on_se3, at, to_chart(workspace, i, load6(workspace.d, 6 * i, 0.0)))
@@ -189,7 +187,7 @@ def second_half(workspace, method, t, h):
     for _ in range(sweeps):
         power = apply_forces(workspace, t + h, workspace.trial_q, trial_v)
         pushed_velocities(workspace, method, h)
-        impulse = onto_velocities(workspace, masses, workspace.targets, velocity, 2, 0.0)
+        impulse = onto_velocities(workspace, masses, 2, 0.0)
         for i in range(workspace.tables.n):
             store6(velocity, 6 * i, to_chart(workspace, i, load6(velocity, 6 * i, 0.0)))
         if sweeps > 1:
@@ -215,9 +213,7 @@ def advance(workspace, method, t, h):
     move_bodies(workspace, method.x)
     set_state(workspace, workspace.trial_q, workspace.v)
     keep_targets(workspace, workspace.targets)
-    factorize_rows(
-        value_of(workspace.tables), workspace.tables.masses, workspace.rows, workspace.row_matrix, workspace.row_factors
-    )
+    factorize_at_hand(workspace, workspace.tables.masses)
     converged, power, impulse = second_half(workspace, method, t, h)
     if not converged:
         workspace.counts[COUNTS.tried] = 0
@@ -228,9 +224,9 @@ def advance(workspace, method, t, h):
 
 
 @native
-def rattle(call):
+def rattle(at, call):
     """Take up to `limit` steps."""
-    workspace, tolerance = by_reference(workspace_of(call)), call.parameters[RATTLE.tolerance]
+    workspace, tolerance = workspace_at(at), call.parameters[RATTLE.tolerance]
     method = make_method((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, workspace, by_reference(method), call)
 

@@ -21,7 +21,7 @@ def rod_tiles(job, k, count, first, second):
     element = four_elements(table, k, count, job.forces.values)
     at, law = bent(element, first, second, table[FORCES.size + k * FORCE.size + FORCE.fourth])
     mount = Mount(element.first, element.second, law_of(element, at.X, law), element.damping)
-    element_tiles(job, k, count, mount, at, first, second, False, actuation(element, law))
+    element_tiles(job, k, count, mount, at, (first, second), False, actuation(element, law))
 
 
 @native

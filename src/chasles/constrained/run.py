@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.tables import HEAD
 from chasles.constrained import structure as structures
 from chasles.constrained.body_sizes import set_lengths, set_weights
 from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.group import increment
+from chasles.constrained.operations import addresses
 from chasles.constrained.problem import BodyProblem
 from chasles.constrained.schemes import SCHEMES
 from chasles.constrained.start import Start, exact_points, nonholonomic_rows
-from chasles.constrained.workspace import COUNTS, WORKSPACE, Call, loop_address, run_loop
+from chasles.constrained.workspace import COUNTS, WORKSPACE, Call, run_address, run_loop
 from chasles.constraint.rows import ROTOR
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, HalfExplicit, less_demanding
 from chasles.integrate.fixed_step import FixedStepper, shortened
@@ -58,7 +60,7 @@ class ConstrainedStepper(FixedStepper):
         self.p = mechanism.packed_for_run()
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
-        self.address = loop_address(self.scheme.loop)
+        self.operations: Any = addresses(self.scheme.loop, self._unused_operations())
         # one block: arrays that begin at the same place of their pages would compete for the same lines of the cache
         sizes = mechanism.work, WORKSPACE.size(self.packed), self.scheme.vectors.size(self.packed)
         self.row_work, self.work, self.vectors = np.split(np.zeros(sum(sizes)), np.cumsum(sizes)[:2])
@@ -79,6 +81,14 @@ class ConstrainedStepper(FixedStepper):
                     f"no part in them; give step alone, or rtol and atol without step, and steps follow the error"
                 )
 
+    def _unused_operations(self) -> frozenset[str]:
+        """What need not be compiled: nothing is projected, counted or estimated."""
+        counts = self.p.view(np.int64)[HEAD.n_angles] > 0
+        unused = set() if counts else {"finish_angles"}
+        if not any(self.tolerances):
+            unused |= {"leave_tangent", "error_size"}
+        return frozenset(unused)
+
     def _state_at(self, t: float, y: np.ndarray, jump: bool = False) -> np.ndarray:
         """The state of the method at a start; `jump`: in the midst of a run, where forces may jump."""
         start = Start(self.problem, self.structure, t, self.first, y, jump)
@@ -95,9 +105,9 @@ class ConstrainedStepper(FixedStepper):
         call = Call(
             *(self.p, self.packed, self.parameters, self.memory, self.row_work, self.work, self.vectors, self.counts),
             *(self.history.reshape(-1), self.times, self.saved_t, self.saved_y.reshape(-1)),
-            *(self.force_tangents, limit, total, every),
+            *(self.force_tangents, self.operations, limit, total, every),
         )
-        run_loop(self.address, call)
+        run_loop(run_address(), call)
 
     @property
     def state(self) -> Any:

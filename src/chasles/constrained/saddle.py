@@ -10,9 +10,11 @@ from __future__ import annotations
 from chasles.absolute.kkt import angular_of, is_point, linear_of, times
 from chasles.absolute.redundant import regularize
 from chasles.absolute.tables import BODY, PAIR
-from chasles.constrained.tables import FULL, PLACE, SEPARATE
+from chasles.constrained.tables import BLOCK, FULL, PLACE, SEPARATE
 from chasles.constrained.tile_lu import factorize_lu, solve_lu
+from chasles.constrained.workspace import OPERATIONS, workspace_at
 from chasles.constraint.rows import EMPTY, IDENTITY, ROTOR, TILE
+from chasles.kernel.address import invoke
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -28,10 +30,8 @@ from chasles.kernel.algebra import (
     transpose,
 )
 from chasles.kernel.dense import inverse3
-from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, add9, layout, load3, load9, store3, store9
-
-BLOCK = layout("BLOCK", aa=9, al=9, la=9, ll=9)
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import add3, add9, load3, load9, store3, store9
 
 
 @kernel
@@ -224,6 +224,22 @@ def solve_saddle(workspace, left, right, d):
             angular, linear = times_inverse(blocks, i * BLOCK.size, places[at + PLACE.kind], torque, force)
             store3(d, 6 * i, angular)
             store3(d, 6 * i + 3, linear)
+
+
+@native
+def solve_equations_apart(at, fresh):
+    workspace = workspace_at(at)
+    if fresh:
+        factorize_saddle(workspace, workspace.rows, workspace.old_rows)
+    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+
+
+@kernel
+def solve_equations(workspace, fresh):
+    """d and, in g, μ, with the rows at hand on the left and the old ones on the right; if not `fresh`, with the factors
+    at hand."""
+    operations = workspace.operations
+    invoke(operations[OPERATIONS.solve_equations], operations[OPERATIONS.workspace], fresh)
 
 
 @kernel

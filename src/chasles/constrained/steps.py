@@ -7,7 +7,7 @@ from chasles.absolute.joint_force import silent_angles, silent_rates
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
 from chasles.absolute.tables import BODY, HEAD, SE3, forces_of
 from chasles.constrained.chart import move_body
-from chasles.constrained.workspace import COUNTS, TIMES, has_forces
+from chasles.constrained.workspace import COUNTS, OPERATIONS, TIMES, has_forces, workspace_at
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import TARGET, TURN, angle_rates, call_special, coordinate
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT, tile_target
@@ -18,7 +18,8 @@ from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.lanes import sqrt
-from chasles.kernel.policy import kernel
+from chasles.kernel.late import carray
+from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load6, load9, store3
 
 
@@ -63,11 +64,25 @@ def save_point(workspace, call):
 
 
 @kernel
-def set_state(workspace, q, v):
+def evaluate_state(workspace, q, v):
     """Motion of the bodies, residuals and Jacobians of a state, at the time of the clock."""
     tables = workspace.tables
     set_motion(tables.bodies, tables.n, q, v, workspace.motion)
     prepare(tables.tiles, tables.constants, tables.nt, workspace.motion, workspace.rows)
+
+
+@native
+def set_state_apart(at, q, v):
+    workspace = workspace_at(at)
+    n = workspace.tables.n
+    evaluate_state(workspace, carray(q, (POSE * n,)), carray(v, (TWIST * n,)))
+
+
+@kernel
+def set_state(workspace, q, v):
+    """`evaluate_state` by its address."""
+    operations = workspace.operations
+    invoke(operations[OPERATIONS.set_state], operations[OPERATIONS.workspace], q, v)
 
 
 @kernel
@@ -159,30 +174,39 @@ def predict_angles(workspace, t, h, angles):
     set_clock(workspace.integers, workspace.row_work, t + h, angles, 0)
 
 
+@native
+def finish_angles_apart(at, trial_v, angles):
+    """Counted angles of the new point in their turns, and their rates."""
+    workspace = workspace_at(at)
+    integers, n, count = workspace.integers, workspace.tables.n, workspace.integers[HEAD.n_angles]
+    v, rates = carray(trial_v, (TWIST * n,)), carray(angles, (count,))
+    tiles, constants = workspace.tables.tiles, workspace.tables.constants
+    set_motion(workspace.tables.bodies, n, workspace.trial_q, v, workspace.motion)
+    forces, joints = forces_of(workspace.mechanism), integers[HEAD.n_joints]
+    silent_angles(forces.joints, forces.joint_numbers, joints, workspace.motion, forces.counted)
+    silent_rates(forces.joints, forces.joint_numbers, joints, workspace.motion, forces.rates)
+    for k in range(count):  # of joints on which something acts, as `act` left them
+        workspace.counted_angles[k] = forces.counted[k]
+        rates[k] = forces.rates[k]
+    for j in range(workspace.tables.nt):
+        if tiles[j * TILE.size + TILE.kinds] == TURN:
+            place = j * NUMBERS.size
+            angle = int(constants[place + EXTRA_AT + EXTRA.angle])
+            if angle >= 0:
+                value = coordinate(tiles, constants, j, workspace.motion, workspace.rows, 0.0)
+                workspace.counted_angles[angle] = value / constants[place + NUMBERS.s]
+
+
 @kernel
 def finish_step(workspace, work, trial_v, angles):
     """The new point: poses, velocities, angles in their turns, and the work of the step; the angles become rates."""
-    integers, p, n = workspace.integers, workspace.mechanism, workspace.tables.n
-    tiles, constants = workspace.tables.tiles, workspace.tables.constants
+    operations, n = workspace.operations, workspace.tables.n
     for k in range(POSE * n):
         workspace.q[k] = workspace.trial_q[k]
     for k in range(TWIST * n):
         workspace.v[k] = trial_v[k]
-    if integers[HEAD.n_angles] > 0:
-        set_motion(workspace.tables.bodies, n, workspace.trial_q, trial_v, workspace.motion)
-        forces, count = forces_of(p), integers[HEAD.n_joints]
-        silent_angles(forces.joints, forces.joint_numbers, count, workspace.motion, forces.counted)
-        silent_rates(forces.joints, forces.joint_numbers, count, workspace.motion, forces.rates)
-        for k in range(integers[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
-            workspace.counted_angles[k] = forces.counted[k]
-            angles[k] = forces.rates[k]
-        for j in range(workspace.tables.nt):
-            if tiles[j * TILE.size + TILE.kinds] == TURN:
-                at = j * NUMBERS.size
-                angle = int(constants[at + EXTRA_AT + EXTRA.angle])
-                if angle >= 0:
-                    value = coordinate(tiles, constants, j, workspace.motion, workspace.rows, 0.0)
-                    workspace.counted_angles[angle] = value / constants[at + NUMBERS.s]
+    if workspace.integers[HEAD.n_angles] > 0:
+        invoke(operations[OPERATIONS.finish_angles], operations[OPERATIONS.workspace], trial_v, angles)
     workspace.work_done[0] += work
 
 

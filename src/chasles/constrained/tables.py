@@ -17,6 +17,8 @@ ELEMENT = layout(
     "ELEMENT",
     **dict.fromkeys(("first", "second", "across", "back", "al_first", "al_second", "la_first", "la_second", "ll"), 12),
 )
+# of Newton's matrix, what each body has on the diagonal: angular or linear row, angular or linear column
+BLOCK = layout("BLOCK", aa=9, al=9, la=9, ll=9)
 # the packed structure, with the sizes of workspaces and states: bodies, tiles, counted angles, nodes and lower tiles of
 # the matrix here, nodes of the mechanism's own matrix, slots for states of bodies if forces act; and elements of rods
 STRUCTURE = Packed(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from chasles.absolute.factor import solve
 from chasles.absolute.kkt import add_jacobian_times, push_back, size, size_of_row
-from chasles.absolute.redundant import solve_refined
-from chasles.absolute.tables import FIELD
+from chasles.absolute.redundant import factorize_rows, solve_refined
+from chasles.absolute.tables import FIELD, MASS
 from chasles.constrained.steps import from_chart, power_to_keep, to_chart
+from chasles.constrained.workspace import OPERATIONS, workspace_at
 from chasles.constraint.rows import ROTOR, TILE
 from chasles.constraint.special import add_target_speeds
-from chasles.kernel.policy import kernel
+from chasles.kernel.address import invoke
+from chasles.kernel.late import carray
+from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, load6, store6
 
@@ -41,12 +44,35 @@ def missing(workspace, velocity):
 
 
 @kernel
-def onto_velocities(workspace, weights, targets, velocity, sweeps, enough):
-    """Velocities (ω in the body, r' in space) onto J V = target, orthogonally in the metric of the weights.
+def factorize_at_hand(workspace, weights):
+    """The factor of the rows at hand in a metric."""
+    operations = workspace.operations
+    invoke(operations[OPERATIONS.factorize], operations[OPERATIONS.workspace], weights)
+
+
+@native
+def factorize_apart(at, weights):
+    workspace = workspace_at(at)
+    metric = carray(weights, (MASS.size * workspace.tables.n,))
+    factorize_rows(value_of(workspace.tables), metric, workspace.rows, workspace.row_matrix, workspace.row_factors)
+
+
+@kernel
+def onto_velocities(workspace, weights, sweeps, enough):
+    """`velocity` (ω in the body, r' in space) onto J V = target, orthogonally in the metric of the weights.
 
     Sweeps with a factor of these weights and rows nearby, or if some rows depend on others, of the masses and the rows
     at hand, until no more than `enough` of J V is missing. Returns the work of constraints that depend on time.
     """
+    operations = workspace.operations
+    invoke(operations[OPERATIONS.onto_velocities], operations[OPERATIONS.workspace], weights, sweeps, enough)
+    return workspace.returned[0]
+
+
+@native
+def onto_velocities_apart(at, weights, sweeps, enough):
+    workspace = workspace_at(at)
+    metric, velocity = carray(weights, (MASS.size * workspace.tables.n,)), workspace.velocity
     work, a, b = 0.0, workspace.response, workspace.row_solution
     bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, gravity, n, nt, nn, _ = value_of(
         workspace.tables
@@ -65,19 +91,19 @@ def onto_velocities(workspace, weights, targets, velocity, sweeps, enough):
             solve_refined(value_of(workspace.tables), workspace.rows, workspace.row_factors, workspace.refinement, b, a)
         else:
             solve(nn, column, row, workspace.row_factors, b)
-            push_back(bodies, tiles, nodes, incidences, weights, n, workspace.rows, b, a)
+            push_back(bodies, tiles, nodes, incidences, metric, n, workspace.rows, b, a)
         for k in range(6 * n):
             velocity[k] += a[k]
-        work += power_to_keep(workspace, nodes, b, targets)
-    return work
+        work += power_to_keep(workspace, nodes, b, workspace.targets)
+    workspace.returned[0] = work
 
 
 @kernel
-def project_velocity(workspace, weights, targets, trial_v, sweeps, accuracy):
+def project_velocity(workspace, weights, trial_v, sweeps, accuracy):
     """The same of velocities in the spaces of the bodies."""
     for i in range(workspace.tables.n):
         store6(workspace.velocity, 6 * i, from_chart(workspace, i, load6(trial_v, 6 * i, 0.0)))
-    work = onto_velocities(workspace, weights, targets, workspace.velocity, sweeps, accuracy)
+    work = onto_velocities(workspace, weights, sweeps, accuracy)
     for i in range(workspace.tables.n):
         store6(trial_v, 6 * i, to_chart(workspace, i, load6(workspace.velocity, 6 * i, 0.0)))
     return work

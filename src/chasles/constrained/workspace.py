@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND
-from chasles.constrained.saddle import BLOCK
-from chasles.constrained.tables import ELEMENT, SIZES, plan_of
+from chasles.constrained.tables import BLOCK, ELEMENT, SIZES, plan_of
 from chasles.constraint.rows import ROWS
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.newton import COUNTS as ALL_COUNTS
-from chasles.kernel.address import address_of, as_integer_array, invoke, kind_in
+from chasles.kernel.address import INTEGER, address_of, as_integer_array, invoke, kind_in
 from chasles.kernel.lanes import WIDTH
+from chasles.kernel.late import late
 from chasles.kernel.memory import Regions, joined
-from chasles.kernel.policy import kernel
-from chasles.kernel.reference import by_reference
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.reference import address, by_reference
 from chasles.kernel.workspace import layout
 
 # integer memory of a run: that of all runs with fixed steps, then the tile with the largest residual when a step
@@ -58,6 +58,7 @@ WORKSPACE = Regions(
     element_tiles=WIDTH * ELEMENT.size,  # of four elements between two bodies
     displacement=6 * SIZES.n_bodies,  # by a correction: rotations in the bodies, displacements in space
     targets=3 * SIZES.n_tiles,  # what J V of the tiles must be
+    returned=2,  # by an operation (`operations`)
 )
 shared_of = WORKSPACE.views
 # what the states of all methods end with: power of the forces, the step before, how fast Newton's method converged and
@@ -66,7 +67,7 @@ shared_of = WORKSPACE.views
 CARRIED = {"power": 1, "last_step": 1, "contraction": 1, "unseen": 1, "errors": 2, "angles": SIZES.n_angles}
 make_workspace = joined(
     "AllWorkspace",
-    "integers mechanism tables structure plan counts history times force_tangents point "
+    "integers mechanism tables structure plan counts history times force_tangents operations point "
     # this line: `absolute.tables.WORK`
     "row_work motion rows row_matrix row_factors row_solution response velocity refinement",
     STATE_VECTOR,
@@ -90,9 +91,20 @@ class Call(NamedTuple):
     saved_t: Any
     saved_y: Any
     force_tangents: Any  # addresses of the forces' derivatives (`force_tangent.force_tangent_addresses`)
+    operations: Any  # addresses of what methods share (`operations.addresses`)
     limit: int  # steps to take at most
     total: int  # steps of the run
     every: int  # of how many steps one is saved, or 0
+
+
+# addresses of large parts of a step that methods share (`operations`), beside those of the loop of the method and,
+# while it runs, of the workspace
+OPERATIONS = layout(
+    "OPERATIONS",
+    **dict.fromkeys(("workspace", "loop", "set_state", "correction", "solve_equations"), 1),
+    **dict.fromkeys(("keep_rows", "factorize", "onto_velocities", "finish_angles"), 1),
+    **dict.fromkeys(("leave_tangent", "error_size"), 1),
+)
 
 
 class ForceCall(NamedTuple):
@@ -144,6 +156,7 @@ def workspace_of(call):
                 call.history,
                 call.times,
                 call.force_tangents,
+                call.operations,
                 y,
             ),
             *(call.row_work, rows.motion, rows.rows, rows.matrix, rows.factors, rows.x, rows.a, rows.velocity),
@@ -154,10 +167,28 @@ def workspace_of(call):
     )
 
 
+# the workspace from its address
+workspace_at = late("chasles.constrained.call_types", "workspace_at")
+
+
+@native
+def take_steps_in_workspace(call):
+    """Make the workspace, and let the loop of the method go on in it."""
+    workspace = by_reference(workspace_of(call))
+    call.operations[OPERATIONS.workspace] = address(workspace)
+    invoke(call.operations[OPERATIONS.loop], call.operations[OPERATIONS.workspace], call)
+
+
 @functools.cache
 def loop_address(loop: Any) -> int:
     """Address of a method's loop, compiled now or loaded from the cache."""
-    return address_of(loop, CALL)
+    return address_of(loop, INTEGER, CALL)
+
+
+@functools.cache
+def run_address() -> int:
+    """Address of `take_steps_in_workspace`, which `run_loop` calls."""
+    return address_of(take_steps_in_workspace, CALL)
 
 
 @kernel(entry=True)

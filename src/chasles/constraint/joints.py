@@ -61,8 +61,8 @@ class Tile:
 def row_units(tiles: Sequence[Tile], lengths: Mapping[str, float]) -> np.ndarray:
     """What is large for each row, (tiles, 3): a length of its joint or constraint, or 1 for an angle."""
     kinds = np.array([tile.integers[TILE.kinds : TILE.kinds + 3] for tile in tiles]).reshape(-1, 3)
-    own = np.array([lengths.get(tile.joint, 1.0) for tile in tiles]).reshape(-1, 1)
-    return np.where(np.isin(kinds, LENGTHS), own, 1.0)
+    known = np.array([lengths.get(tile.joint, 1.0) for tile in tiles]).reshape(-1, 1)
+    return np.where(np.isin(kinds, LENGTHS), known, 1.0)
 
 
 NONE: Row = (EMPTY, 0 * X, 0 * X, 0.0)

@@ -116,7 +116,7 @@ class Bending(NamedTuple):
 
     carried: Any
     stiffness: Any
-    own: Any
+    elastic: Any
     stress: Any
     y: Any
     gradient: Any
@@ -237,13 +237,13 @@ def bending(element, X, given):
     carried = ad_times(X, element.compliance)
     stiffness = inverse6_symmetric(flexibility_at(element, X, carried))
     rest, c = element.rest, element.bend
-    own = symmetric_times(stiffness, (sub(X[0], rest[0]), sub(X[1], rest[1])))
-    stress = own if given == OWN_STRESS else element.stress
+    elastic = symmetric_times(stiffness, (sub(X[0], rest[0]), sub(X[1], rest[1])))
+    stress = elastic if given == OWN_STRESS else element.stress
     t, f = force_cross(X, stress)
     y = symmetric_times(element.compliance, (neg(t), neg(f)))
     t, f = force_cross(y, stress)
     gradient = sub(stress[0], scale(c, t)), sub(stress[1], scale(c, f))
-    return Bending(carried, stiffness, own, stress, y, gradient)
+    return Bending(carried, stiffness, elastic, stress, y, gradient)
 
 
 @kernel
@@ -291,14 +291,14 @@ def bent(element, first, second, given):
 @kernel
 def actuation(element, law):
     """How fast the energy grows because the reference changes: -sᵀ X₀'."""
-    return -dot(law.own[0], element.rate[0]) - dot(law.own[1], element.rate[1])
+    return -dot(law.elastic[0], element.rate[0]) - dot(law.elastic[1], element.rate[1])
 
 
 @kernel
 def pushed(element, at, law, given):
     """Wrenches on both bodies, power of the damping and of what changes the reference, and energy."""
     if given == GIVEN_STRESS:
-        off = sub(law.own[0], law.stress[0]), sub(law.own[1], law.stress[1])
+        off = sub(law.elastic[0], law.stress[0]), sub(law.elastic[1], law.stress[1])
         more = tiles_t_times(strain_map(element, law), off)
         pull = add(law.gradient[0], more[0]), add(law.gradient[1], more[1])
         known = at.frame, at.pose, at.X, at.map, at.coefficients, at.twist, at.carried, at.rate
@@ -306,7 +306,7 @@ def pushed(element, at, law, given):
     on_first, on_second, power = wrenches_of((element.first, element.second), at)
     power = power + actuation(element, law)
     apart = sub(at.X[0], element.rest[0]), sub(at.X[1], element.rest[1])
-    return on_first, on_second, power, 0.5 * (dot(apart[0], law.own[0]) + dot(apart[1], law.own[1]))
+    return on_first, on_second, power, 0.5 * (dot(apart[0], law.elastic[0]) + dot(apart[1], law.elastic[1]))
 
 
 @kernel

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from chasles.kernel.late import late
 
-by_reference, value_of = late("chasles.kernel.code.reference", "by_reference", "value_of")
+by_reference, value_of, address = late("chasles.kernel.code.reference", "by_reference", "value_of", "address")

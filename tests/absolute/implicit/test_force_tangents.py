@@ -5,8 +5,7 @@ import pytest
 
 import chasles as ch
 from chasles.constrained.force_tangent import force_tangent_addresses
-from chasles.constrained.saddle import BLOCK
-from chasles.constrained.tables import STRUCTURE
+from chasles.constrained.tables import BLOCK, STRUCTURE
 from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
 from chasles.force.table import FORCE, FORCES
 from chasles.lie import pose as pose_group

@@ -79,6 +79,7 @@ def parts_of(parts: Mapping[str, type], values: Mapping[str, str], head: Any, bu
 
         return signature(result, array), generate
 
+    apart.kind = result  # what it gives
     return apart
 
 
@@ -161,4 +162,7 @@ def join_into(bundle: Any) -> Any:
 
         return signature(result, values, types.Tuple(regions)), generate
 
+    join.kind = lambda kinds: types.NamedTuple(
+        [*kinds, *[types.Array(types.float64, 1, "C")] * (len(bundle._fields) - len(kinds))], bundle
+    )
     return join

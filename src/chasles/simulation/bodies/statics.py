@@ -20,8 +20,7 @@ from chasles.absolute.space import SO3XR3_NAME
 from chasles.absolute.tables import MECHANISM
 from chasles.constrained import structure as structures
 from chasles.constrained.force_tangent import force_tangent_addresses
-from chasles.constrained.saddle import BLOCK
-from chasles.constrained.tables import STRUCTURE
+from chasles.constrained.tables import BLOCK, STRUCTURE
 from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
 from chasles.force.table import FORCE, FORCES, FRAME, MOVING, WRENCH
 from chasles.kernel.undisturbed import Calling
