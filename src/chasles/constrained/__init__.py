@@ -14,6 +14,7 @@ the classes of `integrate.constrained_method`. A new method touches nothing else
     start           consistent values at the start; `index1`: the same equations as a vector field
     workspace       what all methods share: declared memory, the call of a loop; `tables`, `structure`: elimination
     operations      large parts of a step that methods share, compiled once and called through their addresses
+    call_types      types of what loops and operations are called with
     steps           the loop over steps (`take_steps`), clock, forces, counted angles
     newton          Newton's loop (`iterate`); `integrate.stopping`: when it ends; `goals`: what is small
     correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
