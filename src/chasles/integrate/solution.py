@@ -75,7 +75,8 @@ class Solution:
             raise ValueError(f"Solution: times must lie in [{low:.6g}, {high:.6g}]")
         flat = wanted.reshape(-1)
         intervals, of = np.unique(np.clip(self.passed(flat) - 1, 0, len(self.t) - 2), return_inverse=True)
-        before, after, move = map(np.asarray, ends(intervals))  # rows of mapped files take long one by one
+        # rows of mapped files take long one by one, and their own kind of float has to be converted at each call
+        before, after, move = (np.asarray(one).view(np.float64) for one in ends(intervals))
         if not np.isfinite(move).all():
             raise ValueError(
                 "Solution: the motion between two saved points turns by more than half a turn, so there is no unique "
@@ -84,7 +85,8 @@ class Solution:
         d, n = self.space.dimension, self.space.size
         addresses = self.space.operations(blocks.MOVE, blocks.PULLBACK)
         result, u, work = np.empty((flat.size, n)), np.empty(d), np.empty(2 * d)
-        first, last, y = (np.asarray(one) for one in (self.t[intervals], self.t[intervals + 1], self.y[intervals]))
+        first, last = np.asarray(self.t[intervals]), np.asarray(self.t[intervals + 1])
+        y = np.asarray(self.y[intervals]).view(np.float64)
         h = last - first
         for row, (k, theta) in enumerate(zip(of, (flat - first[of]) / h[of], strict=True)):
             curve = (y[k], before[k], after[k], move[k])
