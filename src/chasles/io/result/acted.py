@@ -75,7 +75,7 @@ def values_of_laws(run: Any) -> np.ndarray:
     return np.concatenate(found, axis=1)
 
 
-class _Arguments(NamedTuple):
+class _LawArguments(NamedTuple):
     """What a law was given at the points of a block; of a drive that is time alone."""
 
     law: str
@@ -98,11 +98,11 @@ class Acted:
         self._block = lru_cache(maxsize=BLOCKS)(self._arguments)
         self.sign = 1.0 if len(self.t) < 2 or self.t[-1] >= self.t[0] else -1.0
 
-    def _arguments(self, block: int) -> list[_Arguments]:
+    def _arguments(self, block: int) -> list[_LawArguments]:
         rows, at, found = slice(block * AT_ONCE, (block + 1) * AT_ONCE), 0, []
         for called in _own(self.dynamics, np.array(self.t[rows]), np.array(self.states[rows])):
             x, y = (None, None) if called.size < called.room else (called.x, called.y)
-            found.append(_Arguments(called.law.__name__, called.parameters, x, y, slice(at, at + called.size)))
+            found.append(_LawArguments(called.law.__name__, called.parameters, x, y, slice(at, at + called.size)))
             at += called.size
         return found
 

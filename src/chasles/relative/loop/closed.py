@@ -28,7 +28,7 @@ from chasles.relative.loop import assembly, entry, reaction
 from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.build import close, packed
-from chasles.relative.loop.one_state import OneState
+from chasles.relative.loop.one_state import DirectAccelerations
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
@@ -74,7 +74,7 @@ class ClosedMechanism(WithoutTreeGroups):
         self.constraint_names, self.constraint_of_row = self.closing.names, self.closing.name_of_row
         self.laws, self.rows = self.closing.laws, len(self.closing.rows)
         self.packed = packed(tree, self.closing)
-        self._one_state = OneState(self)
+        self._one_state = DirectAccelerations(self)
         self.aligned = LoopAlignment(tree, self.closing)
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ def accelerations_of_state(integers, p, times, q, v, tau, wrenches, work, a):
     invoke(integers[HEAD.accelerations], integers, p, p.shape[0], times[0], q, v, tau, wrenches, work, a)
 
 
-class OneState:
+class DirectAccelerations:
     """The builtin of one mechanism, made after some calls; it takes q, v and tau, without wrenches and at time 0. It
     gives None for all that is not as it should be."""
 
