@@ -6,7 +6,7 @@ from __future__ import annotations
 from numba import types
 
 from chasles.absolute.tables import tables_of
-from chasles.constrained.correction import Iteration, Step
+from chasles.constrained.correction import CorrectionPass, Step
 from chasles.constrained.tables import plan_of
 from chasles.constrained.workspace import Call, ForceCall, make_workspace
 from chasles.kernel.code.reference import Reference, at_address
@@ -22,7 +22,7 @@ FORCE_CALL = Reference(
     types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 9, types.int64], ForceCall)
 )
 STEP = Reference(types.NamedTuple([*[types.float64] * 6, *[types.int64] * 3], Step))
-ITERATION = Reference(types.NamedTuple([types.float64, types.boolean, types.int64], Iteration))
+ITERATION = Reference(types.NamedTuple([types.float64, types.boolean, types.int64], CorrectionPass))
 # the workspace from its address
 workspace_at = at_address(
     make_workspace.made.kind(

@@ -218,7 +218,7 @@ def motion_equations(workspace, method, step, fresh, first):
         store3(workspace.f, 6 * i + 3, scale(-s, force))
 
 
-class Iteration(NamedTuple):
+class CorrectionPass(NamedTuple):
     """What differs from one correction of a step to the next (`correction`)."""
 
     weight: float
@@ -226,7 +226,7 @@ class Iteration(NamedTuple):
     first: int
 
 
-class Trial(NamedTuple):
+class TrialState(NamedTuple):
     """The trial state of a method."""
 
     x: Any
@@ -248,7 +248,7 @@ def correction(workspace, method, step, weight, fresh, first):
     operations = workspace.operations
     invoke(
         operations[OPERATIONS.correction], operations[OPERATIONS.workspace], method.x, method.trial_v,
-        method.trial_rate, method.lam, by_reference(step), by_reference(Iteration(weight, fresh, first)),
+        method.trial_rate, method.lam, by_reference(step), by_reference(CorrectionPass(weight, fresh, first)),
     )  # fmt: skip
     return workspace.returned[0], workspace.returned[1]
 
@@ -259,7 +259,7 @@ def correction_apart(at, x, v, rate, lam, given, iteration):
     weight, first = iteration.weight, iteration.first
     size, multipliers = 6 * workspace.tables.n, 3 * workspace.plan.n_nodes
     method = by_reference(
-        Trial(carray(x, (size,)), carray(v, (size,)), carray(rate, (size,)), carray(lam, (multipliers,)))
+        TrialState(carray(x, (size,)), carray(v, (size,)), carray(rate, (size,)), carray(lam, (multipliers,)))
     )
     evaluate_state(workspace, workspace.trial_q, method.trial_v)
     rows, index = workspace.rows, step.solved_index

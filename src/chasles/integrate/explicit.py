@@ -59,8 +59,8 @@ NO_CURVE = {
 class ChartError(StepError):
     """A step of fixed size left the chart of the local coordinates that the problem asks for.
 
-    `time` and `step` say which, `body` is the one that turns fastest (counted among those that turn freely), `angle`
-    [rad] by how much its velocity turns it in the step, and `solution` holds the points before.
+    `time` and `step` say which step. `body` is the one that turns fastest, counted among those that turn freely, and
+    `angle` [rad] is how far its velocity turns it in the step. `solution` holds the points before.
     """
 
     def __init__(self, message: str, time: float, step: float, body: int, angle: float, solution: Solution):

@@ -12,8 +12,9 @@ from chasles.kernel.policy import kernel
 class MoserVeselov:
     """The discrete rigid body of Moser and Veselov with a torque (RATTLE on SO(3)), for rigid bodies; of order 2.
 
-    h (P + h T/2)~ = F Jd - Jd F^T, Q1 = Q F, P1 = F^T (P + h T/2) + h T1/2, with Jd = tr(I)/2 - I. There is no such F
-    if the step turns the body by about 1 rad or more.
+    h (P + h T/2)~ = F Jd - Jd F^T, Q1 = Q F, P1 = F^T (P + h T/2) + h T1/2, Jd = tr(I)/2 - I.
+
+    There is no such F if the step turns the body by about 1 rad or more.
     """
 
     @property

@@ -107,8 +107,8 @@ class Space:
     is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.
     Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last of these numbers
-    into vectors of so many that are measured as a whole, and -1 for a number that is not taken to be smaller than the
-    `floor` of the problem. The first so many of these vectors, `positions`, are such that their rates are velocities.
+    into vectors of so many, each measured as a whole. A -1 in it is a number that counts at least as the `floor` of the
+    problem. The first `positions` of these vectors are positions: their rates are velocities.
     """
 
     def __init__(

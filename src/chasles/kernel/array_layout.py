@@ -11,7 +11,7 @@ import numpy as np
 
 OBJECT = object.__basicsize__  # of the head of every object; its class is the last word of it
 CLASS, DATA, DIMENSIONS, SHAPE, STRIDES = OBJECT - 8, OBJECT, OBJECT + 8, OBJECT + 16, OBJECT + 24
-TYPE, FLAGS = OBJECT + 40, OBJECT + 48
+TYPE, ARRAY_FLAGS = OBJECT + 40, OBJECT + 48
 BY_ROWS, BY_COLUMNS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400  # flags of NumPy
 READABLE = BY_ROWS | ALIGNED
 
@@ -31,6 +31,6 @@ def known() -> bool:
         (word(at + CLASS), word(at + DATA), word(at + TYPE)) == (id(np.ndarray), array.ctypes.data, id(np.dtype(float)))
         and (word(at + DIMENSIONS, ctypes.c_int32), word(shape), word(shape + 8)) == (2, 2, 3)
         and (word(strides), word(strides + 8)) == array.strides
-        and word(at + FLAGS, ctypes.c_int32) & READABLE == READABLE
-        and word(id(array.T) + FLAGS, ctypes.c_int32) & READABLE != READABLE
+        and word(at + ARRAY_FLAGS, ctypes.c_int32) & READABLE == READABLE
+        and word(id(array.T) + ARRAY_FLAGS, ctypes.c_int32) & READABLE != READABLE
     )

@@ -3,7 +3,7 @@
 Numba's own disk cache looks at the file of the compiled function only: a change in a callee's file runs the old
 machine code. Here compiled code carries a hash of every source file that it can depend on: that of its module, of what
 this imports, of what those import, and of the versions it stands on. So an edit or an upgrade changes the name under
-which code is looked for, nothing stale can be found, and what does not import the edited file is left alone.
+which code is looked for: stale code is never found. What does not import the edited file is left alone.
 
 Kernels outside of the package are not kept: nothing tells what they depend on.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import importlib.util
 import os
 import platform
@@ -138,7 +137,11 @@ def numba_version() -> str:
     except OSError:
         text = ""
     written = re.search(r'"version": "([^"]+)"', text)
-    return written[1] if written else importlib.import_module("importlib.metadata").version("numba")
+    if written:
+        return written[1]
+    from importlib.metadata import version  # seldom needed, and slow to load
+
+    return version("numba")
 
 
 @functools.cache

@@ -12,15 +12,14 @@ from typing import Any
 
 import numba
 from numba.core import types
-from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
 from chasles.kernel import notice as notice
 from chasles.kernel.face import Face
 from chasles.kernel.late import MODULES, Late, late
 from chasles.kernel.machine_code import Compiled
-from chasles.kernel.numba_private import c_address, counting
-from chasles.kernel.policy import CHECKED, FLAGS, PLAIN, Inlined, own
+from chasles.kernel.numba_private import c_address, counting, cpu_target
+from chasles.kernel.policy import CHECKED, COMPILER_FLAGS, PLAIN, Inlined, own
 from chasles.kernel.undisturbed import COMPILING
 
 if not PLAIN:
@@ -39,7 +38,7 @@ def inlined(function: Callable, allocates: bool) -> Any:
     if not PLAIN:
         options["pipeline_class"] = InlinedPackageCompiler if own(function) else InlinedCompiler
     options |= {"forceinline": not CHECKED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(**FLAGS, **options)(function)
+    return numba.njit(**COMPILER_FLAGS, **options)(function)
 
 
 def entry(function: Callable, allocates: bool) -> Any:
@@ -60,7 +59,7 @@ def kept(function: Callable, allocates: bool, native: bool) -> Any:
 
 def _undisturbed(function: Callable, options: dict[str, Any]) -> Any:
     """Put Ctrl-C off while machine code is made."""
-    dispatcher = numba.njit(nogil=True, **FLAGS, **options)(function)
+    dispatcher = numba.njit(nogil=True, **COMPILER_FLAGS, **options)(function)
     make = dispatcher.compile
 
     def compile(signature: Any) -> Any:

@@ -26,7 +26,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from chasles.kernel.array_layout import CLASS, DATA, DIMENSIONS, FLAGS, READABLE, SHAPE, TYPE, known
+from chasles.kernel.array_layout import ARRAY_FLAGS, CLASS, DATA, DIMENSIONS, READABLE, SHAPE, TYPE, known
 from chasles.kernel.machine_code import builtin_at
 from chasles.kernel.policy import CHECKED, COMPILED, PLAIN
 from chasles.kernel.workspace import layout
@@ -220,7 +220,7 @@ def _write(module: ir.Module, form: Form) -> None:
     for place, k in enumerate(inputs):
         given, size = _at(builder, function.args[1], 8 * place), _at(builder, table, 8 * (TABLE.size + 2 * k + 1))
         _all(builder, [builder.icmp_signed("==", _at(builder, given, CLASS), array)], refuse)
-        flags = builder.and_(_at(builder, given, FLAGS, HALF), ir.Constant(HALF, READABLE))
+        flags = builder.and_(_at(builder, given, ARRAY_FLAGS, HALF), ir.Constant(HALF, READABLE))
         one_axis = builder.icmp_signed("==", _at(builder, given, DIMENSIONS, HALF), ir.Constant(HALF, 1))
         kind = builder.icmp_signed("==", _at(builder, given, TYPE), number)
         _all(builder, [one_axis, kind, builder.icmp_signed("==", flags, ir.Constant(HALF, READABLE))], refuse)

@@ -3,8 +3,8 @@
     @face(x=ROTATION_VECTOR, out=ROTATION)
     def exp(x): ...
 
-makes `exp` callable from Python on arrays of any leading shape, with named errors for bad input, and callable from
-other kernels on tuples, where it is inlined and checks nothing.
+makes `exp` callable from Python on arrays of any leading shape, with named errors for bad input. Other kernels call it
+on tuples; there it is inlined and checks nothing.
 
 From Python a batch runs on lanes, four elements at a time; the last block overlaps the one before it, so there is no
 scalar remainder loop and one compilation serves every size. The loop is made from a text template, because Numba

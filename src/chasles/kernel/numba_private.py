@@ -41,6 +41,7 @@ try:
     from numba.core.lowering import Lower
     from numba.core.lowering import _lit_or_omitted as literal_or_omitted
     from numba.core.options import DefaultOptions
+    from numba.core.registry import cpu_target
     from numba.core.targetconfig import ConfigStack
     from numba.core.typed_passes import (
         InlineOverloads,

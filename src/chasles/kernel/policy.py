@@ -29,7 +29,11 @@ def _asked(variable: str) -> bool:
 
 CHECKED, PLAIN, COMPILED = _asked("CHASLES_CHECK"), _asked("CHASLES_PLAIN_NUMBA"), not _asked("NUMBA_DISABLE_JIT")
 FAST_MATH = {"contract", "nsz"}
-FLAGS: dict[str, Any] = {"fastmath": FAST_MATH, "error_model": "numpy", **({"boundscheck": True} if CHECKED else {})}
+COMPILER_FLAGS: dict[str, Any] = {
+    "fastmath": FAST_MATH,
+    "error_model": "numpy",
+    **({"boundscheck": True} if CHECKED else {}),
+}
 
 ENTRIES: list[Any] = []  # the kernels called from Python; the budget test counts their signatures
 

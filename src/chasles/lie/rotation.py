@@ -143,9 +143,9 @@ def _half_sums(q):
 def quaternion_to_euler(q: ArrayLike, sequence: str) -> np.ndarray:
     """Euler angles [rad] in the given sequence, outer angles in [-π, π].
 
-    The middle angle is in [0, π] for sequences such as ZXZ, in [-π/2, π/2] for those such as ZYX.
-    At gimbal lock, where only the sum or difference of the outer angles is determined, the last angle in the order of
-    the moving axes is zero. Source of the method: bernardes2022.
+    The middle angle is in [0, π] for sequences such as ZXZ, in [-π/2, π/2] for those like ZYX
+    (yaw, pitch, roll). At gimbal lock only the sum or difference of the outer angles is determined. Then the last
+    angle in the order of the moving axes is zero. Source of the method: bernardes2022.
     """
     i, j, k, extrinsic = _axes(sequence)
     unit = real_array("rotation.quaternion_to_euler", "q", q, (4,))

@@ -1,7 +1,7 @@
 """SE(2), motions of the plane as 3x3 matrices; algebra: (w, vx, vy), the angular part first.
 
-In complex notation (v = vx + i vy, i a quarter turn) ad_(w,v) = [[0, 0], [-i v, i w]], so a function phi(ad) is
-[[phi(0), 0], [psi(i w) (-i v), phi(i w)]] with psi(z) = (phi(z) - phi(0))/z.
+In complex notation (v = vx + i vy, i a quarter turn) ad_(w,v) = [[0, 0], [-i v, i w]]. So a function
+phi(ad) is [[phi(0), 0], [psi(i w) (-i v), phi(i w)]] with psi(z) = (phi(z) - phi(0))/z.
 """
 
 from __future__ import annotations

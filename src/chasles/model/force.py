@@ -105,9 +105,9 @@ class TwoPointForce(BetweenBodies):
 class Bushing(BetweenBodies):
     """An elastic mount between a frame on one body and a frame on another, relaxed where the two frames coincide.
 
-    frames: poses in the bodies' frames. With the pose C of the second frame in the first and the six numbers
-    X = log C (rotation vector [rad] and translation [m], along the frames' axes), the bushing stores 1/2 XᵀKX and
-    dissipates X'ᵀDX'. For small X it pulls back with K X + D X' (torque [N m], force [N]); for large ones with what
+    frames: poses in the bodies' frames. C is the pose of the second frame in the first. X = log C has six numbers:
+    rotation vector [rad] and translation [m], along the frames' axes. The bushing stores 1/2 XᵀKX and dissipates
+    X'ᵀDX'. For small X it pulls back with K X + D X' (torque [N m], force [N]); for large ones with what
     derives from this energy. It does not matter which body is the first.
 
     stiffness K, damping D: six numbers, or symmetric 6x6 matrices without negative eigenvalues. Rotations come first
@@ -168,8 +168,8 @@ def _six_by_six(where: str, name: str, given: Any) -> tuple[Any, ...]:
 class Wrench:
     """A wrench (torque [N m], force [N]) on a body, constant or a law of time and the body's motion.
 
-    representation: "body" (in the body's frame: it turns with the body), "hybrid" (axes of space, at the body's
-    origin), "spatial" (at the origin of space) or "mixed" (torque in the body's axes, force in those of space).
+    representation: "body" is in the body's frame and turns with it; "hybrid" is in axes of space, at the body's origin;
+    "spatial" is at the origin of space; "mixed" has the torque in the body's axes and the force in those of space.
     value: six numbers; expressions of time among them, such as "20 * half_sine(t, 1, 1.1)", and of joints and frames,
     q("crank"), v("crank"), distance("hook", "ground"), speed("hook", "ground"); or a law f(t, pose, twist, parameters,
     out) of the body's pose (7) and body twist (6).

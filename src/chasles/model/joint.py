@@ -32,11 +32,11 @@ class Joint:
 
     parent_frame, child_frame: poses of the joint's frame on the two bodies. screws: (k, 6) of a joint with axes, in its
     frame. The rest holds one number for each velocity, or one for all:
-    damping [N s/m or N m s/rad], stiffness [N/m or N m/rad] about `rest`, armature [kg or kg m²] (inertia of a rotor,
-    felt by this coordinate only), friction [N or N m] (dry, reached at `friction_speed` by a tanh; with
-    friction_speed = 0 it sticks, and holds up to `static_friction`, by default as much), limits lower and upper of the
-    coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force), or rigid with a
-    `restitution` from 0 to 1: a coordinate that strikes one at speed u rebounds at `restitution` times u.
+    damping [N s/m or N m s/rad]; stiffness [N/m or N m/rad] about `rest`; armature [kg or kg m²], the inertia of a
+    rotor, felt by this coordinate only. friction [N or N m] is dry: a tanh of v / `friction_speed`. With
+    friction_speed = 0 it sticks, and holds up to `static_friction`, by default as much.
+    lower, upper: limits of the coordinates. They are data unless `stop_stiffness` or `stop_damping` make them a force,
+    or `restitution` (0 to 1) makes them rigid: a coordinate that strikes one at speed u rebounds at `restitution` u.
     velocity_limit [m/s or rad/s] and effort_limit [N or N m] are data, for `Mechanism.limits` and `System.with_motors`.
 
     Of a revolute or prismatic joint `friction_coefficient` adds friction in proportion to what it carries: the radial
@@ -145,14 +145,14 @@ class Joint:
         if not self.is_loaded:
             return
         turns, slides = any(self.screws[0][:3]), any(self.screws[0][3:])
-        if self.kind not in sizes.values() or (turns and slides and self.kind != "helical"):
+        if self.kind not in sizes.values() or (turns and slides and not self.traits.threaded):
             raise ValueError(
                 f"{where}: friction_coefficient is for revolute joints about their frame, prismatic and helical ones"
             )
         for name, kind in sizes.items():
             if self.kind == kind and kind != "prismatic" and not getattr(self, name):
                 raise ValueError(f"{where}: friction_coefficient of a {kind} joint needs its {name} [m]")
-        if self.kind == "helical" and self.has_rigid_limits:
+        if self.traits.threaded and self.has_rigid_limits:
             raise ValueError(
                 f"{where}: friction_coefficient of a thread and rigid limits (restitution) exclude each other: what a "
                 "limit takes does not go through the thread; make the limits compliant with stop_stiffness"

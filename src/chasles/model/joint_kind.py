@@ -85,6 +85,11 @@ class JointKind:
         return self.quaternion and self.holds_point
 
     @property
+    def threaded(self) -> bool:
+        """Whether a freedom turns and slides at once."""
+        return any(freedom.turns and freedom.slides for freedom in self.freedoms or ())
+
+    @property
     def line(self) -> bool:
         """Whether all its freedoms are about and along one line. Their coordinates can be driven and coupled."""
         return not self.quaternion and {freedom.axis for freedom in self.freedoms or ()} == {"z"}

@@ -4,12 +4,12 @@ The matrices M and K are of the coordinates x: six for each interface, then one 
 first interface, which carries the corotated frame, x = R V + E y: R are the rigid motions, y all other coordinates.
 Shapes diagonalize K and M of y (first interface held); their amplitudes are coordinates, each with a spring.
 
-The mass is given to points that move with the shapes. Rows N of the points' rigid motions and Φ of their shapes, both
-times the root of their masses, must obey NᵀN = RᵀMR, NᵀΦ = RᵀME, ΦᵀΦ = EᵀME. The first holds for points on the axes of
-the ellipsoid of inertia. Then Φ = N (NᵀN)⁻¹ RᵀME + W, where W is orthogonal to N and WᵀW is what is left of ΦᵀΦ: there
-are enough of such W if there are enough points. The one is taken that is nearest to shapes that follow the interfaces.
-So mass, momentum and energy are those of M for small deformations, in any rigid motion; what spin adds to the shapes
-(gyroscopic coupling, centrifugal stiffening) is not in M and K.
+The mass is given to points that move with the shapes. N has rows of the points' rigid motions and Φ of their shapes,
+both times the root of their masses. They must obey NᵀN = RᵀMR, NᵀΦ = RᵀME and ΦᵀΦ = EᵀME. The first holds for points on
+the axes of the ellipsoid of inertia. Then Φ = N (NᵀN)⁻¹ RᵀME + W, where W is orthogonal to N and WᵀW is what is left
+of ΦᵀΦ: there are enough of such W if there are enough points. The one is taken that is nearest to
+shapes that follow the interfaces. So mass, momentum and energy are those of M for small deformations, in any rigid
+motion. What spin adds to the shapes (gyroscopic coupling, centrifugal stiffening) is not in M and K.
 """
 
 from __future__ import annotations

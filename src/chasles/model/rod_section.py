@@ -176,9 +176,10 @@ class Constants(Section):
 
 @dataclass(frozen=True)
 class Stiffness(Section):
-    """A section by its stiffness K itself, six numbers (G J, E Iy, E Iz, E A, k G Ay, k G Az) or a symmetric 6x6 matrix
-    (composites), and its mass [kg/m] and moments about x, y and z [kg m] of a unit of length. It needs no material.
+    """A section by its stiffness K itself; it needs no material.
 
+    K: six numbers (G J, E Iy, E Iz, E A, k G Ay, k G Az), or a symmetric 6x6 matrix for composites. Mass [kg/m] and
+    moments about x, y and z [kg m] are those of a unit of length.
     Shear stiffness may be infinite among six numbers: a rod that does not shear.
     """
 

@@ -1,7 +1,7 @@
 """Configurations of a tree as elements of a group: neutral, random, q exp(δ), differences, interpolation.
 
-Coordinates with one axis add up; the quaternion of a spherical joint and the pose of a free one are multiplied on the
-right by the exponential of the velocity's coordinates, so δ has the meaning of v times time.
+Coordinates with one axis add up. The quaternion of a spherical joint and the pose of a free one are multiplied on the
+right by exp(δ), in the coordinates of the velocity: δ means v times time.
 """
 
 from __future__ import annotations

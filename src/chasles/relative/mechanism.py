@@ -61,9 +61,9 @@ class Mechanism:
     """A tree of bodies in joint coordinates q and velocities v.
 
     Arrays have any leading axes (a batch); four states or more run on SIMD lanes, and in parallel on `threads`.
-    q holds the coordinates of the joints one after the other in the order of `joints` (depth first), a quaternion
-    (w, x, y, z) for a spherical joint and a pose for a free one; v their velocities, which for these two are the
-    angular velocity and the twist in the child's joint frame. Derivatives with respect to q are taken along q exp(δ).
+    q holds the coordinates of the joints in the order of `joints` (depth first): a quaternion (w, x, y, z) for a
+    spherical joint, a pose for a free one. v holds their velocities: the angular velocity of a spherical joint and the
+    twist of a free one, in the child's joint frame. Derivatives with respect to q are taken along q exp(δ).
     A joint that follows another, `mimic`, has no part in q and v: what acts on it acts on the other by their ratio.
     """
 

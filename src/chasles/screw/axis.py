@@ -1,7 +1,7 @@
 """A screw: a line with a pitch and a magnitude; the theorems of Chasles and Poinsot.
 
-A twist is ω (e, p × e + h e) and a wrench f (p × e + h e, e), with the unit vector e along the axis, a point p on it,
-the pitch h [m] and the magnitude (mueller2018 appendix B.2). Infinite pitch stands for a pure translation or a pure
+A twist is ω (e, p × e + h e), a wrench f (p × e + h e, e). Here e is the unit vector along the axis, p a point on it, h
+the pitch [m], ω or f the magnitude (mueller2018 appendix B.2). Infinite pitch stands for a pure translation or a pure
 couple.
 """
 

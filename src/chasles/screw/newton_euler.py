@@ -73,8 +73,8 @@ def wrench_in_frame(
     inertia, twist, acceleration: of the body, in F_j (`inertia.transform`, `lie.se3.Ad_apply`); the acceleration is the
     derivative of the six numbers of V. frame_twist: body twist V_j of F_j. Source: mueller2018 eq. (60).
 
-    If the numbers are resolved in the axes of a frame F_k that turns relative to F_j, `axes_angular_velocity` is the
-    angular velocity of F_k relative to F_j, in the axes of F_k, and the others are in the axes of F_k as well.
+    The numbers may be resolved in the axes of a frame F_k that turns relative to F_j. Then `axes_angular_velocity` is
+    the angular velocity of F_k relative to F_j. All numbers are in the axes of F_k.
     Source: mueller2018 eq. (63), with the angular velocity read as the relative one.
     """
     name = "wrench_in_frame"

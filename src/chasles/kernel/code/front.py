@@ -15,12 +15,12 @@ from numba.core import types
 
 from chasles.kernel.array_layout import (
     ALIGNED,
+    ARRAY_FLAGS,
     BY_COLUMNS,
     BY_ROWS,
     CLASS,
     DATA,
     DIMENSIONS,
-    FLAGS,
     SHAPE,
     STRIDES,
     TYPE,
@@ -151,7 +151,7 @@ class _Arguments:
         self.expect(
             self._same(self._at(given, DIMENSIONS, HALF), HALF(count)),
             self._same(self._at(given, TYPE), self.entry(dtype)),
-            self._same(builder.and_(self._at(given, FLAGS, HALF), wanted), wanted),
+            self._same(builder.and_(self._at(given, ARRAY_FLAGS, HALF), wanted), wanted),
         )
         made = self.context.make_array(kind)(self.context, builder)
         sizes, steps = self._at(given, SHAPE), self._at(given, STRIDES)

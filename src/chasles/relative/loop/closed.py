@@ -192,9 +192,9 @@ class ClosedMechanism(WithoutTreeGroups):
         *,
         scaled: bool = False,
     ) -> Violation:
-        """How far each constraint is off at q and, with v and a, in velocity and acceleration [m or rad], or with
-        `scaled` in units of the size of the bodies.
+        """How far each constraint is off at q [m or rad]; with v and a, in velocity and acceleration too.
 
+        With `scaled` the numbers are in units of the size of the bodies.
         A joint that is the wrong way round (`turned`) is off by its angle [rad].
         """
         if a is not None and v is None:

@@ -1,9 +1,9 @@
 """Which joints of a mechanism with loops form its tree, and which are cut and become constraint rows.
 
-The rule: joints are taken in the order of the system, first those on which something acts (springs, dampers, friction,
-stops, rotors, joint forces, actuators, couplings, drives), then the others, free ones last. A joint carries its child,
-unless the child is carried already, or carries the joint's parent itself: then the joint is cut. A body that is left
-without a joint moves freely.
+The rule: joints are taken in the order of the system, first those on which something acts, then the others, free ones
+last. What acts are springs, dampers, friction, stops, rotors, joint forces, actuators, couplings, drives. A joint
+carries its child, unless the child is carried already, or carries the joint's parent itself: then the joint is cut. A
+body that is left without a joint moves freely.
 
 A cut joint on which something acts, or for which there are no rows, stays in the tree with a part of its child: the
 child is split, each part has its share of the mass, and a weld holds them together. So every coordinate along which
