@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -484,6 +485,9 @@ def test_doubts():
     assert "'loose' has no joint" in found[2]
     assert "'loose' has 1000 kg and a radius of gyration of 3.87e-05 m: no material is so dense" in found[3]
     assert found[4] == "joint 'hinge' starts at 30, beyond its limits -90 to 0.5; which are data only"
+    steel = chasles.Body("rod", shapes=[chasles.shapes.Cylinder(0.01, 0.5)], density=7.8)  # meant in g/cm³
+    (found,) = doubts(chasles.System([steel], [chasles.revolute("hinge", "ground", "rod", axis=(0, 1, 0))]), {})
+    assert found == "body 'rod' has a density of 7.8 kg/m³, as of a gas; for g/cm³ write \"7.8 g/cm^3\""
 
 
 @pytest.mark.parametrize(
@@ -625,3 +629,19 @@ def test_laws_of_a_python_file(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             laws_in([wrong])
+
+
+def test_warnings_show_no_line_of_the_command(monkeypatch):
+    """A line in what calls commands says nothing to a user; one in a law of theirs does."""
+
+    def called():
+        ours = warnings.formatwarning("drive 'motor': ...", UserWarning, "/lib/cyclopts/_run.py", 44)
+        assert ours == "chasles: warning: drive 'motor': ...\n"
+        theirs = warnings.formatwarning("divide by zero", RuntimeWarning, "laws.py", 3)
+        assert theirs == "chasles: laws.py:3: warning: divide by zero\n"
+
+    monkeypatch.setattr(cli, "_called", called)
+    usual = warnings.formatwarning
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert warnings.formatwarning is usual

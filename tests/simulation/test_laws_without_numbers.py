@@ -59,3 +59,10 @@ def test_where_the_motion_comes_to_a_place_without_a_number():
         assert message == "simulate: the law '1 / q' of 'p' is not finite at t = 0 s, at the start"
     with pytest.raises(ValueError, match=r"two-point force 'p': value '1 / \(distance - distance\)': division by zero"):
         ch.TwoPointForce("p", ("ground", "b"), "1 / (distance - distance)")
+
+
+def test_a_pole_is_named():
+    for law in ("1 / (t - 0.3)", "-2 / (0.3 - t) ** 2"):
+        message = told(arm(ch.JointForce("motor", "A", law)))
+        assert "of 'motor' grows without bound at t = " in message
+        assert float(message.rpartition("t = ")[2].split()[0]) == pytest.approx(0.3, abs=1e-6)

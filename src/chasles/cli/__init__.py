@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,11 @@ def main() -> None:
     """
     streams.prepare()
     registry.provide({"display of progress": "chasles.cli.progress:RichDisplay"})
-    status = _called()
+    usual, warnings.formatwarning = warnings.formatwarning, _warning
+    try:
+        status = _called()
+    finally:
+        warnings.formatwarning = usual
     error = streams.failure()
     if isinstance(error, BrokenPipeError):
         status = status or BROKEN_PIPE
@@ -94,6 +99,12 @@ def main() -> None:
         print(f"chasles: standard output: {error.strerror}", file=sys.stderr)
         status = status or NOT_WRITTEN
     sys.exit(status)
+
+
+def _warning(message: Any, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """A warning as it is printed: of a law, with its file and line; of what the command did, without ours."""
+    where = "" if "cyclopts" in Path(filename).parts else f"{filename}:{lineno}: "
+    return f"chasles: {where}warning: {message}\n"
 
 
 def _called() -> Any:

@@ -17,6 +17,7 @@ from chasles.relative.loop.reaction import closing_wrenches, wrenches_of
 from chasles.relative.reaction import applied_through, carried_by, with_hinges
 
 LOADED = 1e-6  # of the largest load of a state of stress, lengths in those of the model
+MOST = 40  # bodies of a mechanism of which components are told
 COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")
 
 

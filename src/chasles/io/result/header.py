@@ -133,7 +133,9 @@ def task_of(
         if name in given:
             _check(file, "law", law, given[name], f"laws={{{name!r}: function}}")
         elif needed:
-            raise ResultFileError(file, f"needs the law {name!r} again: give laws={{{name!r}: function}}")
+            raise ResultFileError(
+                file, f"needs the law {name!r} again: give laws={{{name!r}: function}}, or --law FILE.py"
+            )
         else:
             how = f"open(..., laws={{{name!r}: function}}), or --law FILE.py"
             given[name] = PythonLaw(MissingLaw(file, "law", name, how))

@@ -14,13 +14,10 @@ from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.screw.representation import convert_acceleration, convert_twist
 from chasles.simulation import joint_between
-from chasles.simulation.open_reactions import described, open_components
+from chasles.simulation.open_reactions import MOST, described, open_components
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
-
-
-MOST = 40  # bodies of a mechanism of which components are told
 
 
 class BodyQuantities:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TURN = 2 * math.pi
 DENSE, THIN = 1e5, 1e-3  # [kg/m³] of a ball with the mass and the radius of gyration of a body: no material is so
+GAS = 25.0  # [kg/m³]: hardly a solid is so light, and the heaviest metals have 23 g/cm³
 
 
 def doubts(system: System, initial: Mapping[str, Any], task: Task | None = None) -> list[str]:
@@ -51,6 +52,11 @@ def _loose(system: System) -> Iterator[str]:
 
 def _units(system: System) -> Iterator[str]:
     for body in system.bodies:
+        if body.density is not None and body.density < GAS:
+            yield (
+                f"body {body.name!r} has a density of {body.density:g} kg/m³, as of a gas; for g/cm³ write "
+                f'"{body.density:g} g/cm^3"'
+            )
         density = _density(body)
         if density is not None and not THIN <= density <= DENSE:
             yield (
