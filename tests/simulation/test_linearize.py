@@ -158,3 +158,28 @@ def test_about_an_equilibrium():
     found = ch.linearize(held, rest.q)
     assert found.stability == "asymptotically stable"
     assert off(-found.A[1:, :1] * (0.4 + 5.0 * 0.25), rest.stiffness) < 1e-8
+
+
+def test_forces_that_share_a_law():
+    """Of three forces two call one function: the same as springs and a damper of the joints."""
+
+    def pull(t, q, v, p, out):
+        out[0] = -p[0] * q[0]
+
+    def drag(t, q, v, p, out):
+        out[0] = -p[0] * v[0]
+
+    def arm(forces=(), upper=0.0, lower=0.0, damping=0.0):
+        bodies = [ch.Body(name, 1.0, (0, 0, -0.3), (0.1, 0.1, 0.1)) for name in ("upper", "lower")]
+        hip = ch.revolute("hip", "ground", "upper", axis=(0, 1, 0), stiffness=upper)
+        knee = ch.revolute("knee", "upper", "lower", axis=(0, 1, 0), at=(0, 0, -0.5), stiffness=lower, damping=damping)
+        return ch.System(bodies, [hip, knee], forces=forces)
+
+    shared = ch.law(pull)
+    forces = [
+        ch.JointForce("first", "hip", shared, parameters=[2.0]),
+        ch.JointForce("second", "knee", shared, parameters=[3.0]),
+        ch.JointForce("third", "knee", ch.law(drag), parameters=[0.2]),
+    ]
+    found, expected = ch.linearize(arm(forces)), ch.linearize(arm((), 2.0, 3.0, 0.2))
+    np.testing.assert_allclose(found.A, expected.A, rtol=0, atol=1e-9)

@@ -25,6 +25,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.duals import act_address, addresses, special_address
 from chasles.relative.loop.tables import CLOSED, HEAD
 from chasles.simulation.closed.motion import corrected, rates
+from chasles.simulation.tree.tangent import put_tangents
 
 # in front of the packed mechanism: its length, where its numbers as duals begin and where the workspace, and whether
 # free joints have the velocities of their positions
@@ -86,7 +87,7 @@ class ClosedTangentTables:
         integers[HEAD.act] = 0 if acting.empty else act_address()
         self.laws = [LawTangent(law) for law in acting.laws]
         rows = CLOSED.part(self.base, "table")[FORCES.size :].reshape(-1, FORCE.size)
-        rows[rows[:, FORCE.law] != 0, FORCE.law] = [law.address for law in self.laws]
+        put_tangents(rows, acting.laws, self.laws)
         self._rows(mechanism)
         self.free, self.work = free, len(parameters) - end
         self.constants = varying(mechanism)

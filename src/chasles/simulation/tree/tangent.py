@@ -7,6 +7,7 @@ initial state, control and parameters. Laws of forces are compiled for duals whe
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from chasles.kernel.dual import TANGENTS, as_duals, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.late import carray
 from chasles.kernel.policy import native
+from chasles.model.law import Law
 from chasles.relative.force import act
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.tree import dependent_motion
@@ -77,6 +79,13 @@ def _act_address() -> int:
     return address_of(act, NUMBER, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)
 
 
+def put_tangents(rows: np.ndarray, laws: Sequence[Law], tangents: Sequence[LawTangent]) -> None:
+    """Call the derivatives of laws where a table of forces calls the laws; several forces may share one."""
+    by_address = {law.address: tangent.address for law, tangent in zip(laws, tangents, strict=True)}
+    with_law = rows[:, FORCE.law] != 0
+    rows[with_law, FORCE.law] = [by_address[int(address)] for address in rows[with_law, FORCE.law]]
+
+
 class TangentTables:
     """The parameters of `tree_tangent` for a mechanism, or of `dependent_tangent` if joints follow others.
 
@@ -89,8 +98,7 @@ class TangentTables:
         acting, table = mechanism.tables.acting, mechanism.tables.acting.table.copy()
         self.laws = [LawTangent(law) for law in acting.laws]
         rows = table[FORCES.size :].reshape(-1, FORCE.size)
-        with_law = rows[:, FORCE.law] != 0
-        rows[with_law, FORCE.law] = [law.address for law in self.laws]
+        put_tangents(rows, acting.laws, self.laws)
         self.dependent = mechanism.tree.dependence is not None
         head_size, sizes, work, parts = (
             PART.size,
