@@ -119,7 +119,7 @@ def test_empty_batches(group, shape):
 
 @every_function
 def test_memory_layout_and_ownership(face):
-    """Strided, reversed, Fortran-ordered, byte-swapped and read-only arguments: the same bits, nothing modified."""
+    """Strided, reversed, Fortran-ordered, byte-swapped, read-only and misaligned arguments: the same bits, nothing modified."""
     args = arguments(face, (6,))
     expected = face(*args)
 
@@ -133,7 +133,14 @@ def test_memory_layout_and_ownership(face):
         a.flags.writeable = False
         return a
 
-    for layout in (np.array, spaced, lambda a: a[::-1].copy()[::-1], np.asfortranarray, read_only):
+    def misaligned(a):
+        bytes_of = np.zeros(a.nbytes + 1, dtype=np.uint8)
+        moved = bytes_of[1:].view(a.dtype).reshape(a.shape)
+        moved[...] = a
+        assert not moved.flags.aligned
+        return moved
+
+    for layout in (np.array, spaced, lambda a: a[::-1].copy()[::-1], np.asfortranarray, read_only, misaligned):
         given = [layout(a) for a in args]
         equal(face(*given), expected)
         for a, b in zip(given, args, strict=True):

@@ -213,6 +213,10 @@ WRONG = {
     "joint": ({"limits": ch.plan.keep(ch.plan.joint("none"), 0, 1)}, "no joint 'none'"),
     "frame": ({"costs": ch.plan.final(ch.plan.frame("block", [1.0, 2.0]))}, "has 2 numbers; expected a position"),
     "start": ({"limits": ch.plan.keep(ch.plan.joint("slide"), 0.5, 2)}, "the start violates the limits of coordinate"),
+    "node": (
+        {"limits": ch.plan.reach(ch.plan.state([1.0]), when=[0.4, 0.5])},
+        "when=0.5 of the duration lies between two of 5 steps; take a number of steps that is a multiple of 2",
+    ),
     "numbers": (
         {"costs": [ch.plan.effort(), ch.plan.tracking(ch.plan.quantity(lambda t, q, v: np.nan * t))]},
         "function is not finite at its node 0 under the guess",

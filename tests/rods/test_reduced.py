@@ -236,6 +236,12 @@ def test_mistakes_are_named(message):
     assert message in str(error.value)
 
 
+def test_complex_matrices_are_refused():
+    mass, stiffness, _ = craig_bampton((0, COUNT), 1)
+    with pytest.raises(ValueError, match="reduced body 'beam': stiffness is complex; expected"):
+        ch.rods.ReducedBody("beam", mass, stiffness * (1 + 0.05j), PLACES)
+
+
 def test_what_it_is_not_for_is_said():
     with pytest.raises(ValueError, match="not for loops, constraints and absolute coordinates"):
         held().compile("absolute")

@@ -290,3 +290,20 @@ def test_a_blow_loads_the_guide_and_rubs(speed, bounce, coordinates):
     lost = 0.5 * weight * (1 - bounce**2) * fast**2 + 0.5 * (sledge + weight) * (slip**2 - after**2)
     assert strike.lost == pytest.approx(lost, rel=1e-8)
     assert run.certificate.status == "passed", str(run.certificate)
+
+
+@pytest.mark.parametrize(("static", "slides"), [(0.5, True), (1.5, False)])
+def test_a_blow_that_static_friction_does_not_hold_slides(static, slides):
+    """A weight strikes a sledge at rest along a slope. Where the static coefficient does not hold it, the other one
+    acts: m u cos(slope) less mu times the impulse m u sin(slope) that the guide carries."""
+    slope, mu, u = np.deg2rad(50), 0.2, 3.0
+    guide = {"friction_coefficient": mu, "static_friction_coefficient": static, "friction_speed": 0.0}
+    joints = [
+        ch.prismatic("guide", "ground", "sledge", axis=(1, 0, 0), **guide),
+        ch.prismatic("drop", "sledge", "weight", axis=(np.cos(slope), 0, np.sin(slope)), lower=0.0, restitution=0.0),
+    ]
+    bodies = [ch.Body(name, mass, inertia=(1.0, 1.0, 1.0)) for name, mass in (("sledge", 2.0), ("weight", 1.0))]
+    system = ch.System(bodies, joints, gravity=(0, 0, 0))
+    run = ch.simulate(system, (0, 0.01), q=[0.0, 0.01], v=[0.0, -u], rtol=1e-10)
+    after = -(u * np.cos(slope) - mu * u * np.sin(slope)) / 3.0 if slides else 0.0
+    assert run.strikes[0].after == pytest.approx([after, 0.0], abs=1e-12)

@@ -247,7 +247,8 @@ class Face:
         if kind.shape and array.shape[-len(kind.shape) :] != kind.shape:
             raise ValueError(f"{self.label}: {name} has shape {array.shape}; expected a {kind.name}, {_shape(kind)}")
         array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
-        return array if array.flags.writeable else array.copy()  # read-only arrays would be compiled for once more
+        # read-only arrays would be compiled for once more, and compiled code takes no others than aligned ones
+        return array if array.flags.behaved else array.copy()
 
     def _broadcast(self, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         try:

@@ -30,6 +30,8 @@ def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...], exam
     """A float array of one of the given shapes, all numbers finite."""
     expected = " or ".join(str(shape) if shape else "a number" for shape in shapes)
     expected += f", such as {example}" if example else ""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "c":  # NumPy would take the real part
+        raise ValueError(f"{where}: {what} is complex; expected {expected} of real numbers")
     try:
         if value is None:  # NumPy takes it for a number that is none
             raise TypeError

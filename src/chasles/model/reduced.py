@@ -294,4 +294,4 @@ def matrix_of(file: str | Path) -> np.ndarray:
         found = mmread(file)
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(f"{Path(file).name} cannot be read as Matrix Market: {error}") from None
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=float)
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)

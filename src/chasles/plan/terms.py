@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.plan.quantities import CALLER, MotionQuantity
 
 ALWAYS, END = "always", "end"
+NODE_TOLERANCE = 1e-9  # of a step
 When = str | ArrayLike
 
 
@@ -75,15 +77,24 @@ def keep(what: MotionQuantity, low: ArrayLike = -np.inf, high: ArrayLike = np.in
 
 
 def reach(what: MotionQuantity, when: When = END) -> MotionLimit:
-    """r = 0 at the end, or at shares of the duration: there the quantity is what it should be."""
-    return keep(what, 0.0, 0.0, when)
+    """r = 0 at the end, or at shares of the duration, each of them at a node: there the quantity is what it should
+    be."""
+    return MotionLimit(_quantity("reach", what), np.zeros(()), np.zeros(()), _when("reach", when))
 
 
 def nodes_of(when: When, steps: int) -> np.ndarray:
     """The numbers of nodes."""
     if isinstance(when, str):
         return np.arange(steps + 1) if when == ALWAYS else np.array([steps])
-    return np.rint(np.atleast_1d(np.asarray(when, dtype=float)) * steps).astype(int)
+    places = np.atleast_1d(np.asarray(when, dtype=float)) * steps
+    nodes = np.rint(places)
+    for share in np.atleast_1d(when)[np.abs(places - nodes) > NODE_TOLERANCE]:
+        parts = Fraction(float(share)).limit_denominator(1000).denominator
+        raise ValueError(
+            f"{CALLER}: when={share:g} of the duration lies between two of {steps} steps; take a number of steps that "
+            f"is a multiple of {parts}, or a share that is a multiple of 1/{steps}"
+        )
+    return nodes.astype(int)
 
 
 def _weights(name: str, weight: ArrayLike) -> np.ndarray:

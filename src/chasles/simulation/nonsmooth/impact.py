@@ -5,7 +5,8 @@ which it was struck, u+ >= -e u-, and no more where it pushes: a complementarity
 forces at rest. Loops and drives take part through W. Constant friction is bounded, so it gives no impulse.
 
 Friction in proportion to loads does: the blow goes through the joints, and each may take up to mu times the impulse
-that it carries, against its slip after the impact (Moreau), or as much as stops it. A coordinate that strikes rebounds
+that it carries, against its slip after the impact (Moreau), or as much as stops it; mu is the static coefficient of
+what rests before and after. A coordinate that strikes rebounds
 with its own e, whatever rubs there. The energy lost is -sum p (u- + u+) / 2. Restitution and friction together can make
 it negative, which is refused (Kane's paradox).
 """
@@ -44,24 +45,25 @@ class Impact(NamedTuple):
 
 
 class Rubbing(NamedTuple):
-    """Coordinates whose friction depends on what they carry: names, columns, coefficients, and the vectors (terms, 3,
-    limits and these) that unit impulses make, whose lengths are the impulse carried by each of `whose`."""
+    """Coordinates whose friction depends on what they carry: names, columns, coefficients of those that slide and of
+    those that rest before and after, and the vectors (terms, 3, limits and these) that unit impulses make, whose
+    lengths are the impulse carried by each of `whose`."""
 
     names: tuple[str, ...]
     columns: np.ndarray
-    coefficient: np.ndarray
+    sliding: np.ndarray
+    resting: np.ndarray
     vectors: np.ndarray
     whose: np.ndarray
 
-    def bounds(self, impulses: np.ndarray) -> np.ndarray:
-        """How much each may take, by the impulses at limits and here."""
+    def carried(self, impulses: np.ndarray) -> np.ndarray:
+        """What each carries, by the impulses at limits and here."""
         if not len(self.columns):
             return np.zeros(0)
-        carried = np.bincount(self.whose, np.linalg.norm(self.vectors @ impulses, axis=1), len(self.columns))
-        return self.coefficient * carried
+        return np.bincount(self.whose, np.linalg.norm(self.vectors @ impulses, axis=1), len(self.columns))
 
 
-NONE = Rubbing((), np.zeros(0, dtype=int), np.zeros(0), np.zeros((0, 3, 0)), np.zeros(0, dtype=int))
+NONE = Rubbing((), np.zeros(0, dtype=int), np.zeros(0), np.zeros(0), np.zeros((0, 3, 0)), np.zeros(0, dtype=int))
 
 
 def impact(
@@ -97,13 +99,29 @@ def impact(
 
 
 def _impulses(a: np.ndarray, W: np.ndarray, sides: np.ndarray, rubs: Rubbing) -> np.ndarray:
-    """Impulses at limits, then of friction, by speeds before with what limits give back, and the response W to them."""
+    """Impulses at limits, then of friction, by speeds before with what limits give back, and the response W to them.
+
+    What rests has its static coefficient as long as that holds it; what the blow sets sliding slides by the other."""
+    coefficient = rubs.resting
+    while True:
+        p, most = _within(coefficient, a, W, sides, rubs)
+        slips = np.abs(p[len(p) - len(most) :]) >= most
+        now = np.where(slips, rubs.sliding, coefficient)
+        if (now == coefficient).all():
+            return p
+        coefficient = now
+
+
+def _within(
+    coefficient: np.ndarray, a: np.ndarray, W: np.ndarray, sides: np.ndarray, rubs: Rubbing
+) -> tuple[np.ndarray, np.ndarray]:
+    """The impulses with given coefficients of friction, and how much friction may take of them."""
     limits, most = len(a) - len(rubs.columns), np.zeros(len(rubs.columns))
     for _ in range(LOADINGS):
         p = forces_in_box(a, W, np.append(np.zeros(limits), -most), np.append(np.full(limits, np.inf), most))
-        now = rubs.bounds(sides * p)
+        now = coefficient * rubs.carried(sides * p)
         if np.abs(now - most).max(initial=0.0) <= LOADED * now.max(initial=0.0):
-            return p
+            return p, most
         most = now
     raise FrictionLoadError(
         f"simulate: the impulses of an impact and those of friction of {', '.join(map(repr, rubs.names))} cannot be "

@@ -129,11 +129,10 @@ class Transitions(SetValued):
         every = np.append([limit.k for limit in closed], which).astype(int)
         vectors = response.D[mine][:, :, every] / self.scale[every]
         rests = v[self.columns[which]] == 0.0
-        coefficient = np.where(
-            rests, np.maximum(self.static_coefficient, self.coefficient)[which], self.coefficient[which]
-        )
-        names = tuple(self.names[k] for k in which)
-        return Rubbing(names, self.columns[which], coefficient, vectors, np.searchsorted(which, response.whose[mine]))
+        sliding = self.coefficient[which]
+        resting = np.where(rests, np.maximum(self.static_coefficient[which], sliding), sliding)
+        names, whose = tuple(self.names[k] for k in which), np.searchsorted(which, response.whose[mine])
+        return Rubbing(names, self.columns[which], sliding, resting, vectors, whose)
 
     def _ends(
         self, dynamics: Any, time: float, q: np.ndarray, u: np.ndarray, result: Impact, closed: list[Limit]
