@@ -119,7 +119,8 @@ def test_empty_batches(group, shape):
 
 @every_function
 def test_memory_layout_and_ownership(face):
-    """Strided, reversed, Fortran-ordered, byte-swapped, read-only and misaligned arguments: the same bits, nothing modified."""
+    """Strided, reversed, Fortran-ordered, byte-swapped, read-only and misaligned arguments: the same bits, nothing is
+    modified."""
     args = arguments(face, (6,))
     expected = face(*args)
 
