@@ -14,7 +14,7 @@ import pytest
 
 from chasles.kernel.compiler import PackageCompiler
 from chasles.kernel.machine_code import Compiled
-from chasles.kernel.policy import COMPILED, FLAGS, PLAIN
+from chasles.kernel.policy import COMPILED, COMPILER_FLAGS, PLAIN
 from chasles.kernel.translate import function as translate
 from chasles.kernel.translate import syntax
 from tests.kernel import translated
@@ -32,7 +32,7 @@ class ByNumba(PackageCompiler):
 
 def compiled(function, by=PackageCompiler):
     made = Compiled(function)
-    made.dispatcher = numba.njit(pipeline_class=by, _nrt=False, no_cfunc_wrapper=True, **FLAGS)(function)
+    made.dispatcher = numba.njit(pipeline_class=by, _nrt=False, no_cfunc_wrapper=True, **COMPILER_FLAGS)(function)
     made.store = NotKept()
     return made
 

@@ -153,14 +153,3 @@ def test_what_drives_take_through_a_limit_is_refused():
     for count in (2, 3):  # nothing else moves, or something does
         with pytest.raises(ArithmeticError, match=r"B strikes its upper limit at t = 2 s, and no impulse can stop it"):
             ch.simulate(ch.System(bodies[:count], joints[:count], constraints=drives), (0, 5.0), certificate=False)
-
-
-def test_a_blow_on_friction_in_proportion_to_its_load_is_told():
-    bodies = [ch.Body(n, 1.0, (0, 0, 0), (0.1, 0.1, 0.1)) for n in ("block", "ball")]
-    joints = [
-        ch.prismatic("x", "ground", "block", axis=(1, 0, 0), friction_coefficient=0.3, friction_speed=0.1),
-        ch.prismatic("z", "block", "ball", axis=(0, 0, 1), lower=0.0, restitution=0.5),
-    ]
-    with pytest.warns(RuntimeWarning, match="'x' is in proportion to the load") as told:
-        ch.simulate(ch.System(bodies, joints), (0, 0.2), q=[0, 0.01], v=[1.0, 0.0], save="final", certificate=False)
-    assert len(told) == 1

@@ -74,8 +74,3 @@ def test_limits_that_nothing_enforces_are_told_when_they_are_left(runs):
     (told,) = left_limits(runs[0])
     assert told.startswith("joint 'rail' left its limits -0.01 to 0.01 m at t = ")
     assert "stop_stiffness" in told
-
-
-def test_friction_by_load_of_a_thread_says_what_to_give_instead():
-    with pytest.raises(ValueError, match="Of a thread, give friction"):
-        press(friction_coefficient=0.1)
