@@ -370,28 +370,6 @@ def test_reactions_are_marked_as_not_unique():
     assert run.certificate.passed
 
 
-def test_loads_that_are_not_unique_are_marked_in_joint_coordinates_too():
-    """Three rockers carry a bar, where two would do; of two, only what nothing loads is not unique."""
-
-    def table(*places):
-        bar, arms, joints = ch.Body("bar", 3.0, (0.5, 0, 0), (0.1, 0.2, 0.2)), [], []
-        for k, x in enumerate(places):
-            arms.append(ch.Body(f"arm {k}", 1.0, (0.25, 0, 0), (0.02, 0.02, 0.03)))
-            joints.append(ch.revolute(f"foot {k}", "ground", f"arm {k}", axis=(0, 0, 1), at=(x, 0, 0)))
-            top = {"at": (0.5, 0, 0), "child_at": (x, 0, 0)}
-            joints.append(ch.revolute(f"top {k}", f"arm {k}", "bar", axis=(0, 0, 1), **top))
-        system = ch.System([*arms, bar], joints, gravity=(0, -9.81, 0))
-        return ch.simulate(system, (0, 0.02), {f"foot {k}": 1.0 for k in range(len(places))}, certificate=False)
-
-    table(0.0, 1.0).reactions("foot 0")
-    run = table(0.0, 0.4, 1.0)
-    with pytest.warns(UserWarning, match="reactions are not unique: .* force x") as told:
-        run.reactions("foot 0")
-    with pytest.warns(UserWarning, match="reactions are not unique: ") as again:
-        run.reactions("top 1")
-    assert len({str(one.message) for one in (*told, *again)}) == 1  # Python shows it once
-
-
 def test_a_jump_of_the_energy_next_to_a_singular_configuration_is_reported():
     """A run whose velocities change at 0.71 s, as if it had not passed the singular configuration there."""
     run = simulate(overconstrained.four_bars(2), 1.2, RK4, 4e-3)

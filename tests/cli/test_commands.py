@@ -641,6 +641,7 @@ def test_warnings_show_no_line_of_the_command(monkeypatch):
         assert theirs == "chasles: laws.py:3: warning: divide by zero\n"
 
     monkeypatch.setattr(cli, "_called", called)
+    monkeypatch.setattr(cli.registry, "provide", lambda services: None)  # the display is for commands alone
     usual = warnings.formatwarning
     with pytest.raises(SystemExit):
         cli.main()

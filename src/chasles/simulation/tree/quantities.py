@@ -6,21 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles import caution
-from chasles.cached import cached_property
 from chasles.model.body import Frame
 from chasles.model.joint import Joint
 from chasles.model.mimic import Following
-from chasles.model.scale import length_of
 from chasles.simulation.joint_between import is_readable, joint_accelerations, joint_states
-from chasles.simulation.open_reactions import COMPONENTS, MOST, described, open_components
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
-
-
-LOADED = 1e-7  # of the largest load of a joint: what is smaller is rounding, as across the plane of a linkage
-REST = 1e-6  # of the weight of all bodies: a joint that carries less carries nothing
 
 
 class TreeQuantities:
@@ -144,7 +136,7 @@ class TreeQuantities:
         return none, none
 
     def warn_if_open(self, what: str, name: str) -> None:
-        """Reactions of a tree are unique."""
+        """Reactions of a tree are unique; those of loops are the smallest."""
 
     def reactions(self, name: str) -> np.ndarray:
         return self.mechanism.reactions(name, self.q(), self.v(), self.states.acting, self.t)
@@ -176,30 +168,6 @@ class ClosedQuantities(TreeQuantities):
         if self._closes(joint):
             return joint_accelerations(self.states, joint, *self.joint_states(joint))
         return super().joint_accelerations(joint)
-
-    def reactions(self, name: str) -> np.ndarray:
-        """With a warning, in the same words for all, if a component that is loaded is not unique. Those across the
-        plane of a linkage are not unique either, but nothing loads them."""
-        found = super().reactions(name)
-        if (components := self._open.get(name)) and found.size:
-            length = length_of(self.mechanism.system)
-            sizes = (np.abs(found) / np.repeat([length, 1.0], 3)).reshape(-1, 6).max(axis=0)
-            weight = 9.81 * sum(body.mass for body in self.mechanism.system.bodies)
-            if sizes[[COMPONENTS.index(one) for one in components]].max() > LOADED * max(sizes.max(), REST * weight):
-                caution.warn(
-                    f"reactions are not unique: {described(self._open)}. Rigid bodies do not tell how they share the "
-                    "load; given are the smallest",
-                    UserWarning,
-                )
-        return found
-
-    @cached_property
-    def _open(self) -> dict[str, tuple[str, ...]]:
-        """The joints whose reactions are not unique, with the components in their frames at the first time."""
-        if len(self.mechanism.bodies) > MOST or not np.size(self.t):
-            return {}
-        first, t = (x if np.ndim(self.t) == 0 else x[0] for x in (self.q(), self.t))
-        return open_components(self.mechanism, first, float(t))
 
     def joint_forces(self, joint: Joint) -> np.ndarray:
         if self._closes(joint):  # nothing acts along a joint that is cut
