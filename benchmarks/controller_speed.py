@@ -61,7 +61,8 @@ def peer(integrator: str, controlled: bool) -> Callable[[], Any]:
     return loop
 
 
-def main() -> None:
+def measured() -> tuple[dict[str, tuple[float, float]], float]:
+    """Each loop: time of a period or step [µs], and what of it the steps and the user's function take; the latter."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "arm.xml"
         file.write_text(arm(), encoding="utf-8")
@@ -95,6 +96,11 @@ def main() -> None:
         "mj_step, Euler": (each(peer("EULER", False)), 0.0),
         "mj_step, RK4": (each(peer("RK4", False)), 0.0),
     }
+    return found, user
+
+
+def main() -> None:
+    found, user = measured()
     whole = found["mj_step, RK4, controller"][0]
     rows = []
     for name, (total, own) in found.items():

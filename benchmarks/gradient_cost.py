@@ -29,8 +29,8 @@ def cost(t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return (q * q).sum(axis=-1) + 0.1 * (v * v).sum(axis=-1)
 
 
-def main() -> None:
-    """Least times of pairs, a run and its gradient."""
+def measured() -> tuple[float, float, int]:
+    """Least times of pairs, a run and its gradient [s], and by how many numbers."""
     mechanism, rng = arm().compile(), np.random.default_rng(0)
     q, v = rng.normal(size=(2, mechanism.nv))
     total = ch.objective.integral(cost) + ch.objective.end(cost)
@@ -42,9 +42,13 @@ def main() -> None:
         found = ch.gradient(run, total, by=("q", "v", "inputs", "bodies", "gravity"))
         runs.append(middle - begin)
         gradients.append(time.process_time() - middle)
-    count = sum(part.size for part in found.parts.values())
-    print(f"{STEPS} steps, {count} numbers: run {1e3 * min(runs):.2f} ms, gradient {1e3 * min(gradients):.2f} ms")
-    print(f"gradient / run: {min(gradients) / min(runs):.2f}")
+    return min(runs), min(gradients), sum(part.size for part in found.parts.values())
+
+
+def main() -> None:
+    run, gradient, count = measured()
+    print(f"{STEPS} steps, {count} numbers: run {1e3 * run:.2f} ms, gradient {1e3 * gradient:.2f} ms")
+    print(f"gradient / run: {gradient / run:.2f}")
 
 
 if __name__ == "__main__":

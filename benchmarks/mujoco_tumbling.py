@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from benchmarks.page import DOCS
 from chasles.lie import rotation
 
-PAGE = DOCS / "transition.md"
-START, END = "<!-- table of MuJoCo: python -m benchmarks.mujoco_tumbling -->", "<!-- end of the table -->"
 STEP = 0.01
 TUMBLING = """<mujoco><option gravity="0 0 0"/><worldbody><body pos="1 2 3"><freejoint/>
 <inertial pos="0 0 0" mass="2" diaginertia="1 2 2.9"/></body></worldbody></mujoco>"""
@@ -51,7 +48,8 @@ def tumble(integrator: Any, h: float, end: float = 1.0) -> tuple[float, float]:
     return abs(v[:, 3:] ** 2 @ MOMENTS / energy - 1).max(), drift
 
 
-def main() -> None:
+def measured() -> str:
+    """The table of docs/transition.md."""
     import mujoco
 
     kinds = mujoco.mjtIntegrator
@@ -66,9 +64,11 @@ def main() -> None:
     for name, integrator in integrators.items():
         energy, momentum = tumble(integrator, STEP)
         rows.append(f"| {name} | {energy:.1e} | {momentum:.1e} |")
-    before, rest = PAGE.read_text(encoding="utf-8").split(START)
-    after = rest.split(END, 1)[1]
-    PAGE.write_text(f"{before}{START}\n\n" + "\n".join(rows) + f"\n\n{END}{after}", encoding="utf-8")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    print(measured())
 
 
 if __name__ == "__main__":

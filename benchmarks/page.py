@@ -30,6 +30,13 @@ def show(name: str, **parts: object) -> None:
     print((TEMPLATES / name).read_text(encoding="utf-8").format(**parts))
 
 
+def fill(document: str, name: str, text: str) -> None:
+    """Put a measured part into a page of the documentation, between the comments that name it."""
+    path, begin, end = DOCS / document, f"<!-- measured: {name} -->\n", "\n<!-- end -->"
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    path.write_text(before + begin + text + end + rest.split(end, 1)[1], encoding="utf-8")
+
+
 def left_out(missing: Sequence[str]) -> str:
     """A sentence about the libraries that could not be imported."""
     return f"Not installed and left out: {', '.join(missing)}." if missing else "Every compared library was installed."

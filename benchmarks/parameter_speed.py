@@ -70,15 +70,19 @@ def row(joints: int) -> list[str]:
     ]
 
 
-def main() -> None:
+def measured() -> str:
+    """The table of docs/parameters.md."""
     header = [
         "µs a state",
         "regressor, chasles / Pinocchio = ratio",
         "inverse dynamics by 12 n parameters",
         "tool pose by 12 n parameters",
     ]
-    print(page.machine(), page.versions("chasles", "numba", "pin"), sep="\n")
-    print(page.table(header, [row(joints) for joints in (7, 30, 100, 300)]))
+    return page.table(header, [row(joints) for joints in (7, 30, 100, 300)])
+
+
+def main() -> None:
+    print(page.machine(), page.versions("chasles", "numba", "pin"), measured(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,23 @@
 """Steps that methods for constrained systems choose themselves: errors at the end relative to rtol, and steps.
 
 python -m benchmarks.step_control            # all tolerances
-python -m benchmarks.step_control --write    # the table of docs/implicit.md
+python -m benchmarks.figures steps --write   # the table of docs/implicit.md
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from typing import Any
 
 import numpy as np
 
 import chasles as ch
-from benchmarks.page import DOCS, table
+from benchmarks.page import table
 from chasles.gallery.overconstrained import four_bars, parallelogram
 from chasles.lie import pose
 
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 SHOWN = (1e-3, 1e-5)  # on the page
-BEGIN, END = "<!-- python -m benchmarks.step_control --write -->\n", "\n<!-- end of the table -->"
 MOST = 100_000  # steps that are worth the time of a table
 METHODS = {
     "GeneralizedAlpha(index=2)": ch.integrate.GeneralizedAlpha(),
@@ -92,27 +90,18 @@ def row(
     return cells
 
 
-def write_table() -> None:
-    """Put the errors and steps of all methods and systems into the documentation."""
+def measured() -> str:
+    """The table of docs/implicit.md: errors and steps of all methods and systems."""
     systems, rows = scenes(), []
     for name, method in METHODS.items():
         columns = [row(method, scene, SHOWN) for scene in systems.values()]
         for rtol, cells in zip(SHOWN, zip(*columns, strict=True), strict=True):
             rows.append([f"`{name}`, {rtol:.0e}", *cells])
-            print(*rows[-1], flush=True)
-    page = DOCS / "implicit.md"
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    made = table(["method, rtol", *systems], rows, align="---")
-    page.write_text(before + BEGIN + made + END + rest.split(END)[1], encoding="utf-8")
+    return table(["method, rtol", *systems], rows, align="---")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the table of the documentation")
     warnings.simplefilter("ignore")
-    if parser.parse_args().write:
-        write_table()
-        return
     print("| method | system |", " | ".join(f"{rtol:.0e}" for rtol in TOLERANCES), "|")
     print("|---" * (2 + len(TOLERANCES)) + "|")
     for name, method in METHODS.items():

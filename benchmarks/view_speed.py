@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from benchmarks import page
 from chasles.view.page import Page
 from tools.chromium import Browser
 
@@ -124,31 +125,38 @@ def long_run(folder: Path) -> tuple[float, float, Any]:
         chain(30, "chain of 30"), (0, 600), v=0.5 * rng.normal(size=90), rtol=1e-6, atol=1e-8, file=folder / "long.h5"
     )
     began = time.perf_counter()
-    page = Page(run)
-    page.save(folder / "long.html")
+    long = Page(run)
+    long.save(folder / "long.html")
     spent = time.perf_counter() - began
-    motion = page.data["runs"][0]["motion"]
+    motion = long.data["runs"][0]["motion"]
     says = {name: motion[name] for name in ("tolerance", "error", "checked", "saved")}
     return (folder / "long.html").stat().st_size / 1e6, spent, says
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if "long" in sys.argv[1:] or len(sys.argv) == 1:
-            size, spent, says = long_run(folder)
-            print(f"ten minutes of 30 bodies: {size:.2f} MB of HTML, made in {spent:.1f} s; {says}")
-        if "frame" in sys.argv[1:] or len(sys.argv) == 1:
-            own, between, calls = frame_time(folder)
-            print(
-                f"100 bodies: {own:.1f} ms of script, {between:.0f} ms between pictures in software, {calls} draw calls"
+def measured(folder: Path) -> str:
+    """The table of docs/view.md."""
+    size, spent, says = long_run(folder)
+    errors = ", ".join(f"{error:.2g}" for error in np.atleast_1d(says["error"]))
+    rows = [
+        ["page of ten minutes of a chain of 30 bodies on spherical joints, which whips about", "15 MB",
+         f"{size:.1f} MB, made in {spent:.0f} s"],
+        [f"largest difference in it, of quaternions and positions [m], at {says['checked']} times", "1e-6", errors],
+    ]  # fmt: skip
+    own, between, _ = frame_time(folder)
+    rows.append(["a picture with 100 bodies: in the page's script", "", f"{own:.0f} ms"])
+    rows.append(["and from picture to picture, drawn in software", "", f"{1e-3 * between:.1f} s"])
+    for running, browser in ((True, "in a browser that is running"), (False, "with the start of Chromium")):
+        for run, times in zip(("new", "shown before"), first_picture(folder, running), strict=True):
+            value = f"{median(times):.1f} s ({min(times):.1f} to {max(times):.1f})"
+            rows.append(
+                [f"first picture after the start of `chasles view`, {browser}, of a run that is {run}", "2 s", value]
             )
-        if "first" in sys.argv[1:] or len(sys.argv) == 1:
-            for running in (True, False):
-                print("in a browser that is running" if running else "with the start of a browser")
-                for what, times in zip(("new", "shown before"), first_picture(folder, running), strict=True):
-                    each = ", ".join(f"{t:.2f}" for t in times)
-                    print(f"  first picture of a run that is {what} after {median(times):.2f} s (median of {each})")
+    return page.table(["", "bar", "measured"], rows, align="---")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        print(measured(Path(folder)))
 
 
 if __name__ == "__main__":
