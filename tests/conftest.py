@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import combinations
@@ -94,6 +95,13 @@ def silent_compiler() -> None:
     from chasles.kernel import notice
 
     notice.LISTENER.silent = True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Tests interrupt runs. A shell starts what is in its background with this signal ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ class Body:
         mass = matrix[5, 5]
         com = np.array([matrix[2, 4], matrix[0, 5], matrix[1, 3]]) / mass
         rotational = matrix[:3, :3] - mass * _steiner(com)
-        if mass * (com @ com) > FAR**2 * np.trace(rotational):  # all m d² about such a frame: add up around the center
+        if mass * (com**2).sum() > FAR**2 * np.trace(rotational):  # all m d² about such a frame
             near = [replace(shape, pose=(*shape.pose[:4], *(np.array(shape.pose[4:]) - com))) for shape in self.shapes]
             rotational = spatial.combine([shape.inertia(density=density) for shape in near])[:3, :3]
         self._set(mass, com, rotational)
@@ -104,7 +104,8 @@ class Body:
 
 def _steiner(com: np.ndarray) -> np.ndarray:
     """Inertia of a unit mass at `com` about the origin."""
-    return np.asarray((com @ com) * np.eye(3) - np.outer(com, com))
+    # a sum, not com @ com: BLAS fuses operations on some processors, and variants would differ by a bit
+    return np.asarray((com**2).sum() * np.eye(3) - np.outer(com, com))
 
 
 @dataclass(frozen=True)

@@ -189,8 +189,7 @@ def _renewed(thing: Any, values: dict[str, Any]) -> Any:
 def heavier(bodies: Sequence[Body], masses: np.ndarray) -> list[Body]:
     """Bodies with other masses, positive as their own are: what else a body must satisfy does not depend on it."""
     com = np.array([body.com for body in bodies])
-    squares = np.array([one @ one for one in com])  # to the bit as a body has it
-    about = squares[:, None, None] * np.eye(3) - com[:, :, None] * com[:, None, :]
+    about = (com**2).sum(axis=1)[:, None, None] * np.eye(3) - com[:, :, None] * com[:, None, :]
     moments = np.array([body.inertia for body in bodies]) + masses[:, None, None] * about
     flat = np.concatenate([masses[:, None], masses[:, None] * com, moments[:, UPPER[0], UPPER[1]]], axis=1)
     matrices = spatial.from_parameters(flat)
