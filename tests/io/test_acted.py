@@ -1,5 +1,8 @@
 """What laws in Python gave at the saved points is in the file: forces, accelerations and reactions need no law then."""
 
+import shutil
+import signal
+
 import numpy as np
 import pytest
 
@@ -67,6 +70,38 @@ def test_forces_accelerations_and_reactions_need_no_law(tmp_path, closed, coordi
     assert all(f"{name}." in header for name in run.force_names)
     part = opened.part(slice(3, 9, 2))
     assert np.array_equal(part.force("tied"), opened.force("tied")[3:9:2])
+
+
+@pytest.mark.parametrize("stop", ["interrupted", "killed"])
+def test_runs_that_did_not_end_need_no_law_either(tmp_path, monkeypatch, stop):
+    file, left = tmp_path / "run.h5", tmp_path / "left.h5"
+    monkeypatch.setattr("chasles.io.result.writer.EVERY", 0.0)
+
+    def late(t, y, p):
+        if t > 0.3 and not left.exists():
+            shutil.copy(file, left)  # what a killed run leaves
+            if stop == "interrupted":
+                signal.raise_signal(signal.SIGINT)
+        return 1.0
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    options = {"step": 1e-3, "method": "rk4", "events": [ch.Event(late)], "certificate": False, "progress": False}
+    try:
+        ch.simulate(linkage(False), (0.0, 0.5), q={"a": 0.1}, file=file, **options)
+    except KeyboardInterrupt:
+        left = file
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (left == file) == (stop == "interrupted")
+    opened, known = ch.open(left), ch.open(left, laws={law.__name__: law for law in (pull, gust, tie, motor)})
+    assert not opened.success
+    assert 0.1 < opened.t[-1] < 0.5
+    for name in known.force_names:
+        np.testing.assert_allclose(opened.force(name), known.force(name), rtol=0, atol=1e-12)
+        assert known.force(name).any()
+    np.testing.assert_allclose(opened.reactions("b"), known.reactions("b"), rtol=0, atol=1e-11)
+    opened.export(tmp_path / "run.csv")
+    opened.plot("forces.wind", "energy", file=tmp_path / "run.png")
 
 
 def test_a_file_that_is_saved_again_keeps_what_laws_gave(tmp_path):

@@ -167,7 +167,7 @@ def report(study: Any) -> dict[str, Any]:
             "redundant_of": list(found.generic.dependent) if found.redundant else [],
             "singular": found.singular,
         }
-        result["lines"] = str(found).split("\n")
+        result["lines"] = [*str(found).split("\n"), *_not_unique(task)]
     except ValueError as error:
         if not result["mistakes"]:  # else it is one of them
             raise
@@ -183,6 +183,12 @@ def report(study: Any) -> dict[str, Any]:
     except ValueError as error:
         result["lines"].append(f"absolute coordinates: not possible, because {error}")
     return result
+
+
+def _not_unique(task: Any) -> list[str]:
+    """Which components of reactions redundant equations leave open at the start."""
+    found = None if task is None else task.begin._kind.open_reactions
+    return [f"reactions that rigid bodies do not tell: {found}"] if found is not None and found.spaces else []
 
 
 def _limits(joint: Any) -> str:

@@ -105,7 +105,7 @@ def run(
             runs, interrupted = carried_out([partial(study.run, **options, **one, progress=progress) for one in chosen])
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
-        certificates = judged(json_output, runs, interrupted, kept)
+        certificates = judged(json_output, runs, interrupted and certificate, kept)
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))

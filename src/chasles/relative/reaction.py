@@ -87,9 +87,15 @@ def through(
     moving = mechanism.twists(q, v), mechanism.accelerations(q, v, a)
     wrench = _needed(mechanism, bodies, poses, *moving, frame)
     wrench -= applied_through(mechanism, wrenches, bodies, poses, frame)
+    return without_freedoms(mechanism, joint, q, wrench)
+
+
+def without_freedoms(mechanism: Mechanism, joint: Joint, q: np.ndarray, wrench: np.ndarray) -> np.ndarray:
+    """A wrench in a joint's frame without what acts along the joint's freedoms."""
+    if joint.traits.holds_nothing:
+        return np.zeros_like(wrench)
     if joint.traits.ball:
-        wrench[..., :3] = 0.0
-        return wrench
+        return np.concatenate([np.zeros_like(wrench[..., :3]), wrench[..., 3:]], axis=-1)
     if not joint.nv:
         return wrench
     return wrench - _along(joint_screws(joint, _own_coordinates(mechanism, joint, q)), wrench)

@@ -220,12 +220,29 @@ class States:
                 f"reactions: {name!r} is a rod; run.rod({name!r}).ends are the stresses in the sections at its ends, "
                 "which is what a welded end carries"
             )
-        self._kind.warn_if_open("reactions", name)
+        found = self.smallest_reactions(name)
+        self._kind.warn_if_open(name, found)
+        return found
+
+    @property
+    def open_reactions(self) -> dict[str, tuple[str, ...]]:
+        """The components of reactions that are not unique, by joint or constraint: rigid bodies with redundant
+        constraints do not tell them. Of a drive or coupling it is ("force",). Not known above 40 bodies."""
+        found = self._kind.open_reactions
+        return {} if found is None else found.components
+
+    def smallest_reactions(self, name: str) -> np.ndarray:
+        """As `reactions`, without a warning: for files, which have all of them whether asked for or not."""
         return self.collected(lambda part: [part._kind.reactions(name)])[0]
 
     def coordinate_forces(self, name: str) -> np.ndarray:
         """Generalized forces [N m or N] of a coupling on its coordinates, (times, n), or of a drive, (times, 1)."""
-        self._kind.warn_if_open("coordinate_forces", name)
+        found = self.smallest_coordinate_forces(name)
+        self._kind.warn_if_open(name, found)
+        return found
+
+    def smallest_coordinate_forces(self, name: str) -> np.ndarray:
+        """As `coordinate_forces`, without a warning."""
         return self.collected(lambda part: [part._kind.coordinate_forces(name)])[0]
 
     @property

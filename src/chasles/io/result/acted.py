@@ -20,6 +20,7 @@ from chasles.io.result.layout import ResultFileError
 from chasles.model.cam import Cam
 from chasles.model.expression_law import Expression
 from chasles.simulation.laws.samples import CalledLaw, called_laws, items_with_laws
+from chasles.simulation.runaway import LARGEST_USABLE
 
 AT_ONCE, BLOCKS = 1024, 4  # saved points whose arguments are found together, and how many such blocks are kept
 CLOSE = 1e-9  # of the largest argument in a block: as good as the same
@@ -66,13 +67,17 @@ def numbers_of_laws(dynamics: Any, state: np.ndarray) -> int:
     return sum(called.size for called in _own(dynamics, np.zeros(1), state[None]))
 
 
-def values_of_laws(run: Any) -> np.ndarray:
-    """What the user's laws give at the points of a run, (times, numbers)."""
-    t, found = np.array(run.t), []
-    for called in _own(run.dynamics, t, np.array(run.solution.y)):
-        found.append(called.values(t, np.arange(len(t))))
-        called.failed()
-    return np.concatenate(found, axis=1)
+def values_of_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, numbers: int) -> np.ndarray:
+    """What the user's laws give at points, (times, numbers); NaN where the states ran away."""
+    good = np.abs(states).max(axis=1) < LARGEST_USABLE
+    found, at, times = np.full((len(t), numbers), np.nan), 0, np.array(t[good])
+    for called in _own(dynamics, times, np.array(states[good])) if good.any() else ():
+        ends_the_run = called.law.error is not None
+        found[good, at : at + called.size] = called.values(times, np.arange(len(times)))
+        if not ends_the_run:  # else the run has yet to raise it
+            called.failed()
+        at += called.size
+    return found
 
 
 class _LawArguments(NamedTuple):

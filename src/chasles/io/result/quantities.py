@@ -30,7 +30,7 @@ def of_joints(part: Any, names: tuple[str, ...]) -> np.ndarray:
     """Reactions of joints, (times, joints, 6)."""
     found = np.empty((len(part), len(names), 6))
     for k, name in enumerate(names):
-        found[:, k] = part.reactions(name)
+        found[:, k] = part.smallest_reactions(name)
     return found
 
 
@@ -40,7 +40,7 @@ def with_reactions(run: Any) -> tuple[str, ...]:
     system = run.mechanism.system
     for name in dict.fromkeys([*(joint.name for joint in system.joints), *named_holds(system)]):
         try:
-            first.reactions(name)
+            first.smallest_reactions(name)
         except ValueError:
             continue
         found.append(name)

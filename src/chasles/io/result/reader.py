@@ -192,7 +192,7 @@ def _checked(file: Path, h5: h5py.File, stream: BinaryIO) -> Stored:
         events=happened,
         checkpoint=checkpoint,
         outcome=outcome,
-        laws=_rows(file, stream, tables["laws"], done) if sizes.laws else np.empty(0),
+        laws=_rows(file, stream, tables["laws"], rows) if sizes.laws else np.empty(0),
         contiguous=all(dataset.chunks is None for dataset in tables.values()),
     )
 

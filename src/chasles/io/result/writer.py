@@ -128,6 +128,10 @@ class ResultWriter:
             self._resize(max(self._expected(), 2 * (self.rows_done + len(rows))), self.room[1])
         data = np.ascontiguousarray(rows, dtype="<f8")
         self._put("points", data, self.rows_done * self.sizes.row.itemsize)
+        if self.sizes.laws:
+            states = data[:, 1 : 1 + self.sizes.point]
+            gave = values_of_laws(self.task.dynamics, data[:, 0], states, self.sizes.laws)
+            self._put("laws", gave, self.rows_done * 8 * self.sizes.laws)
         self.rows_done += len(rows)
         self._count("rows", self.rows_done)
 
@@ -206,12 +210,8 @@ class ResultWriter:
             good = usable(told)
             if good < len(run):
                 self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
-                if (laws := self.sizes.laws) > 0:
-                    self._put("laws", np.full((len(run) - good, laws), np.nan), good * 8 * laws)
             with Progress(0, good, progress, what="energies:", unit=" points") as line:
                 for part in run.parts(until=good):
-                    if self.sizes.laws:
-                        self._put("laws", np.ascontiguousarray(values_of_laws(part)), rows * 8 * self.sizes.laws)
                     energy = part.energies
                     values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
                     self._put("energy", np.ascontiguousarray(values), at)
@@ -249,7 +249,7 @@ class ResultWriter:
                 *(self.file, self.header, self.model, self.sizes, self.room, self.offsets, self.task.state),
                 points=rows("points", self.rows_done),
                 energy=rows("energy", done),
-                laws=rows("laws", done) if self.sizes.laws else np.empty(0),
+                laws=rows("laws", self.rows_done) if self.sizes.laws else np.empty(0),
                 events=rows("events", self.events_done),
                 checkpoint=self.checkpoint,
                 outcome=outcome,
@@ -361,7 +361,7 @@ class ResultWriter:
     def _put_into(self, rows: int, events: int) -> None:
         """Put all into a file with room for so many rows and events, which then takes the name of this one."""
         tables = self.sizes.tables(rows, events)
-        used = {"points": self.rows_done, "events": self.events_done, "energy": 0, "laws": 0}
+        used = {"points": self.rows_done, "events": self.events_done, "energy": 0, "laws": self.rows_done}
         if self.look is None:
             self.look = _seen("preview", self.task) or ""
         texts = {"header": json.dumps(self.header, indent=1), "model": self.model, "look": self.look}

@@ -115,14 +115,20 @@ def coordinate_forces(
         raise ValueError(
             f"coordinate_forces: there is no coupling or drive {name!r}; {meant(name, known)}there are {listed}"
         )
-    item = known[name]
+    return along_coordinates(mechanism, name, q, v, t, mechanism.constrained_motion(q, v, u, t).multipliers)
+
+
+def along_coordinates(
+    mechanism: ClosedMechanism, name: str, q: ArrayLike, v: ArrayLike, t: ArrayLike, multipliers: np.ndarray
+) -> np.ndarray:
+    """Forces of a coupling or drive along its coordinates, (..., n), by multipliers (..., rows)."""
+    item = next(item for item in mechanism.system.constraints if item.name == name)
     single = isinstance(item, Drive)
     pairs = [(item.joint, item.coordinate)] if single else zip(item.joints, item.coordinates, strict=True)
     columns = [mechanism.tree.velocities[joint].start + k for joint, k in pairs]
     rows = mechanism.constraint_of_row == mechanism.constraint_names.index(name)
-    multipliers = mechanism.constrained_motion(q, v, u, t).multipliers[..., rows]
     J = mechanism.constraint_rows(q, v, t).jacobian[..., rows, :][..., columns]
-    return -np.einsum("...rk,...r->...k", J, multipliers)
+    return -np.einsum("...rk,...r->...k", J, multipliers[..., rows])
 
 
 def _second_body(mechanism: ClosedMechanism, constraint) -> str:

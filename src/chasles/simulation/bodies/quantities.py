@@ -14,7 +14,7 @@ from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.screw.representation import convert_acceleration, convert_twist
 from chasles.simulation import joint_between
-from chasles.simulation.open_reactions import MOST, described, open_components
+from chasles.simulation.open_reactions import OpenReactions, open_reactions
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
@@ -160,27 +160,27 @@ class BodyQuantities:
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
         return self.mechanism.constraint_violation(*self._split[:2], self.t, self._angles)[:2]
 
-    def warn_if_open(self, what: str, name: str) -> None:
-        """Warn if the multipliers of a joint or constraint are not unique: in the same words for all, so that Python
-        shows them once."""
-        if name in self.mechanism.redundant:
-            caution.warn(
-                f"{what} are not unique: {self._open}. Rigid bodies do not tell how they share the load; given are the "
-                "smallest",
-                UserWarning,
-            )
+    def warn_if_open(self, name: str, found: np.ndarray) -> None:
+        """Warn if a load is shared by joints and constraints whose equations depend on each other."""
+        among = self.mechanism.redundant
+        if name not in among or not np.size(self.t):
+            return
+        if self.open_reactions is not None and self.open_reactions.spaces:
+            self.open_reactions.warn_if_loaded(self.states, name, found)
+            return
+        caution.warn(
+            f"reactions are not unique: {', '.join(map(repr, among[:12]))}, whose equations depend on each other. "
+            "Rigid bodies do not tell how they share the load; given are the smallest",
+            UserWarning,
+        )
 
     @cached_property
-    def _open(self) -> str:
-        """The joints whose reactions are not unique, with the components in their frames at the first time."""
-        among = self.mechanism.redundant
-        closed = compiled(self.mechanism.system) if len(self.mechanism.bodies) <= MOST else None
-        if isinstance(closed, ClosedMechanism):
-            first, t = (x if np.ndim(self.t) == 0 else x[0] for x in (self.y, self.t))
-            found = open_components(closed, self.dynamics.coordinates(first)[0], float(t))
-            if found and set(found) <= {*self.mechanism.constraint_names}:
-                return described(found)
-        return f"{', '.join(map(repr, among[:12]))}, whose equations depend on each other"
+    def open_reactions(self) -> OpenReactions | None:
+        """None where joint coordinates do not tell."""
+        closed = compiled(self.mechanism.system) if self.mechanism.redundant else None
+        if not isinstance(closed, ClosedMechanism):
+            return None
+        return open_reactions(closed, np.atleast_2d(self.q()), np.atleast_1d(self.t))
 
     def reactions(self, name: str) -> np.ndarray:
         if any(joint.name == name and joint.traits.holds_nothing for joint in self.moving_joints):

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.model.body import Frame
 from chasles.model.joint import Joint
 from chasles.model.mimic import Following
 from chasles.simulation.joint_between import is_readable, joint_accelerations, joint_states
+from chasles.simulation.open_reactions import OpenReactions, open_reactions
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
@@ -135,8 +137,12 @@ class TreeQuantities:
         none = np.zeros((*np.shape(self.t), 0))
         return none, none
 
-    def warn_if_open(self, what: str, name: str) -> None:
-        """Reactions of a tree are unique; those of loops are the smallest."""
+    open_reactions: OpenReactions | None = None  # those of a tree are unique
+
+    def warn_if_open(self, name: str, found: np.ndarray) -> None:
+        """Warn if a load is shared by what closes loops."""
+        if self.open_reactions is not None:
+            self.open_reactions.warn_if_loaded(self.states, name, found)
 
     def reactions(self, name: str) -> np.ndarray:
         return self.mechanism.reactions(name, self.q(), self.v(), self.states.acting, self.t)
@@ -168,6 +174,10 @@ class ClosedQuantities(TreeQuantities):
         if self._closes(joint):
             return joint_accelerations(self.states, joint, *self.joint_states(joint))
         return super().joint_accelerations(joint)
+
+    @cached_property
+    def open_reactions(self) -> OpenReactions | None:  # type: ignore[override]
+        return open_reactions(self.mechanism, np.atleast_2d(self.q()), np.atleast_1d(self.t))
 
     def joint_forces(self, joint: Joint) -> np.ndarray:
         if self._closes(joint):  # nothing acts along a joint that is cut
