@@ -21,7 +21,7 @@ from chasles.model.system import System
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.derivative import forward, inverse
 from chasles.relative.mechanism import Mechanism
-from tests.relative.peer import Peer
+from chasles.validation.pinocchio_tree import PinocchioTree
 
 COMMAND = "python -m benchmarks.derivative_speed"
 NAMES = ("inverse dynamics", "forward dynamics")
@@ -38,7 +38,7 @@ class Pair:
     """A mechanism in both libraries, with states of it and room for results."""
 
     def __init__(self, mechanism: Mechanism, numbers: int):
-        self.mechanism, self.peer = mechanism, Peer(mechanism)
+        self.mechanism, self.peer = mechanism, PinocchioTree(mechanism)
         rng, n = np.random.default_rng(2), mechanism.nv
         self.count = max(4, min(BATCH, numbers // (3 * n * n)))
         self.q = mechanism.random(rng, (self.count,))

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import page
 from chasles.relative.mechanism import Mechanism
-from tests.relative.peer import Peer
+from chasles.validation.pinocchio_tree import PinocchioTree
 from tests.relative.zoo import state, tree
 
 REPETITIONS = 7
@@ -40,7 +40,7 @@ def best(*calls: Callable[[], object]) -> list[float]:
 def row(joints: int) -> list[str]:
     """A chain of revolute joints with arbitrary axes."""
     mechanism = Mechanism(tree(1, ("revolute",) * joints, chain=True))
-    peer, places = Peer(mechanism), mechanism.parameters.places()
+    peer, places = PinocchioTree(mechanism), mechanism.parameters.places()
     count = max(8, min(1000, NUMBERS // (12 * joints * joints)))
     q, v, a = state(mechanism, 0, (count,))
     theirs = [(peer.q(x), peer.v(y), peer.v(z)) for x, y, z in zip(q, v, a, strict=True)]

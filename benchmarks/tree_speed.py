@@ -29,7 +29,7 @@ from chasles.model.system import System
 from chasles.relative import forward, inverse, mass
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.mechanism import Mechanism
-from tests.relative.peer import Peer
+from chasles.validation.pinocchio_tree import PinocchioTree
 
 COMMAND = "python -m benchmarks.tree_speed"
 REPETITIONS = 9
@@ -120,10 +120,10 @@ class Pair:
     mechanism: Mechanism
     count: int
     numbers: int = MATRIX_NUMBERS  # in the mass matrices
-    peer: Peer = field(init=False)
+    peer: PinocchioTree = field(init=False)
 
     def __post_init__(self):
-        self.peer = Peer(self.mechanism, bodies=True)
+        self.peer = PinocchioTree(self.mechanism, bodies=True)
         rng, nv = np.random.default_rng(2), self.mechanism.nv
         self.q = self.mechanism.random(rng, (self.count,))
         self.v, self.a = rng.normal(size=(self.count, nv)), rng.normal(size=(self.count, nv))

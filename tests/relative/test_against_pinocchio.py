@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.relative.peer import SWAP, Peer
+from chasles.validation.pinocchio_tree import SWAP, PinocchioTree
 from tests.relative.zoo import MOVING, deviation, state, tree
 
 pytest.importorskip("pinocchio")
@@ -14,7 +14,7 @@ TOLERANCE = 1e-10
 
 @pytest.fixture(scope="module", params=NAMES)
 def pair(request):
-    return MOVING[request.param], Peer(MOVING[request.param])
+    return MOVING[request.param], PinocchioTree(MOVING[request.param])
 
 
 def test_frame_jacobians_and_their_rates(pair):
@@ -47,7 +47,7 @@ def test_velocity_terms_and_gravity(pair):
 
 def test_the_second_matrix_is_the_one_of_pinocchio_for_joints_with_one_freedom():
     mechanism = MOVING["arm"]
-    peer = Peer(mechanism)
+    peer = PinocchioTree(mechanism)
     q, v, _ = state(mechanism, 211)
     C = peer.pin.computeCoriolisMatrix(peer.model, peer.data, peer.q(q), peer.v(v))
     rate = C + C.T
@@ -82,7 +82,7 @@ def test_peer_of_a_random_tree_has_the_same_mass_matrix():
     from chasles.relative.mechanism import Mechanism
 
     mechanism = Mechanism(tree(31, ("free", "revolute", "helical", "spherical", "planar", "general")))
-    peer = Peer(mechanism)
+    peer = PinocchioTree(mechanism)
     q, _, _ = state(mechanism, 214)
     M = np.array(peer.pin.crba(peer.model, peer.data, peer.q(q)))
     M = np.triu(M) + np.triu(M, 1).T

@@ -7,6 +7,7 @@ import pytest
 
 import chasles as ch
 from chasles.validation.board import Problem, compute, markdown, problems, row
+from chasles.validation.peers import installed
 from tests.commands import chasles as run
 
 # one compiles a method that no other test of the ordinary run needs, one is in the tests of `gradient`
@@ -67,6 +68,27 @@ def test_a_problem_has_its_files(tmp_path):
     again = ch.load(tmp_path / "pendulum.toml").run(certificate=False)
     assert abs(again.q[0, 0] - 2 * np.pi / 3) < 1e-15
     assert abs(again.q[-1, 0]) < 1e-6  # five quarters of the period
+
+
+@pytest.mark.parametrize("name", ["heavy_top", "rbdl"])
+def test_peers_compute_the_same_problem(name):
+    """By their own equations: their last digits differ, and steps of MuJoCo are of order 4."""
+    (result,) = compute([ALL[name]], installed())
+    assert set(result.peers) == {"Pinocchio", "MuJoCo"}
+    for peer, rows in result.peers.items():
+        for one, ours in zip(rows, result.rows, strict=True):
+            assert one.difference <= max(ours.tolerance, 1e-4 if peer == "MuJoCo" else 0.0)
+    theirs, ours = (
+        np.concatenate([one.ours.ravel() for one in rows]) for rows in (*result.peers.values(), result.rows)[1:]
+    )
+    assert np.any(theirs != ours)
+    assert f"| {' | '.join(result.peers)} |" in markdown([result])
+
+
+def test_what_peers_cannot_compute_has_no_column():
+    found = list(compute([ALL["pendulum"], ALL["slider_crank"]], installed()))
+    assert list(found[0].peers) == ["Pinocchio"]  # MuJoCo takes no point masses
+    assert not found[1].peers
 
 
 def test_the_board_is_large():

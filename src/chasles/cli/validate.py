@@ -23,6 +23,7 @@ def validate(
         Path | None, Parameter(help="Write the model file, 3D page and plot of each problem into a folder.")
     ] = None,
     badge: Annotated[Path | None, Parameter(help="Write a small picture (.svg) with the number that agrees.")] = None,
+    peers: Annotated[bool, Parameter(help="Compute by Pinocchio and MuJoCo too, where they are installed.")] = True,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
     """Compute benchmark problems with published values or closed forms, and compare.
@@ -38,6 +39,7 @@ def validate(
     from chasles.validation.board import badge as picture
     from chasles.validation.board import compute, markdown, problems
     from chasles.validation.files import write_files
+    from chasles.validation.peers import installed
 
     known = problems()
     for name in names:
@@ -50,7 +52,7 @@ def validate(
     wanted = [known[name] for name in names or known]
     results = []
     with Progress(0, len(wanted), what="problems:", unit="", steady=True) as line:
-        for count, result in enumerate(compute(wanted)):
+        for count, result in enumerate(compute(wanted, installed() if peers else None)):
             results.append(result)
             if files is not None:
                 write_files(result.problem, files)
@@ -78,8 +80,9 @@ def _print(console: Console, result: Result) -> None:
 
     title = f"{result.problem.title}  ({result.problem.name}; {result.problem.source}; {result.seconds:.1f} s)"
     console.print(title, markup=False, soft_wrap=True)
-    for row in result.rows:
+    for k, row in enumerate(result.rows):
         values = f"known {shown(row.known)} {row.unit}; difference {row.difference:.1e} <= {row.tolerance:.0e}"
+        values += "".join(f"; {name} {rows[k].difference:.1e}" for name, rows in result.peers.items())
         console.print(f"  {'ok ' if row.passed else 'OFF'} {row.quantity}: {values}", markup=False, soft_wrap=True)
     if result.error:
         console.print(f"  OFF {result.error}", markup=False, soft_wrap=True)
@@ -101,7 +104,8 @@ def _plain(result: Result) -> dict[str, object]:
                 "difference": row.difference,
                 "tolerance": row.tolerance,
                 "passed": row.passed,
+                "peers": {name: rows[k].ours.tolist() for name, rows in result.peers.items()},
             }
-            for row in result.rows
+            for k, row in enumerate(result.rows)
         ],
     }

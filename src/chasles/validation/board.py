@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 import chasles as ch
 from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
 from chasles.simulation.run import Run
 
 MODULES = (
@@ -49,6 +51,7 @@ class Problem:
     title: str
     source: str
     rows: Callable[[], list[KnownValue]]
+    peers: bool = False  # whether other programs can compute it
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Result:
     rows: list[KnownValue]
     seconds: float  # of processor time
     error: str = ""  # why there are no rows
+    peers: dict[str, list[KnownValue]] = field(default_factory=dict)  # the same rows by other programs, by their names
 
     @property
     def passed(self) -> bool:
@@ -68,15 +72,18 @@ class Result:
 PROBLEMS: dict[str, Problem] = {}
 
 
-def problem(source: str) -> Callable[[Callable[[], list[KnownValue]]], Callable[[], list[KnownValue]]]:
-    """Puts a function on the board; its docstring is the title. source: a key of the bibliography, or a text."""
+def problem(
+    source: str, peers: bool = False
+) -> Callable[[Callable[[], list[KnownValue]]], Callable[[], list[KnownValue]]]:
+    """Puts a function on the board; its docstring is the title. source: a key of the bibliography, or a text. peers:
+    whether other programs can compute it, through `simulate` or `tree` of this module."""
 
     def entered(function: Callable[[], list[KnownValue]]) -> Callable[[], list[KnownValue]]:
         name = function.__name__
         title = (function.__doc__ or name).split("\n")[0].rstrip(".")
         if name in PROBLEMS:
             raise ValueError(f"validation: there are two problems {name!r}")
-        PROBLEMS[name] = Problem(name, title, source, function)
+        PROBLEMS[name] = Problem(name, title, source, function, peers)
         return function
 
     return entered
@@ -92,19 +99,30 @@ def row(quantity: str, known: ArrayLike, ours: ArrayLike, tolerance: float, unit
 
 RUNS: list[Run] = []  # of the problem that was computed last
 MODELS: list[System] = []
+BESIDE: list[Callable[[System], Any]] = []  # what makes the trees of the program that computes instead of ours
 
 
 def simulate(system: System, *given: Any, **options: Any) -> Run:
     """`chasles.simulate`; the run is remembered, for the files of its problem."""
     run = ch.simulate(system, *given, **options)
     RUNS.append(run)
-    return run
+    if not BESIDE:
+        return run
+    assert isinstance(run.mechanism, Mechanism)
+    y, count = run.solution.y.copy(), run.mechanism.nq
+    y[:, :count], y[:, count : count + run.mechanism.nv] = BESIDE[0](system).motion(run.t, run.q[0], run.v[0])
+    return replace(run, solution=replace(run.solution, y=y))
 
 
 def modeled(system: System) -> System:
     """The system itself; it is remembered as the model of its problem, where nothing is simulated."""
     MODELS.append(system)
     return system
+
+
+def tree(system: System) -> Any:
+    """The model of a problem, compiled by us or by the program that runs beside."""
+    return BESIDE[0](system) if BESIDE else modeled(system).compile()
 
 
 def problems() -> dict[str, Problem]:
@@ -114,8 +132,8 @@ def problems() -> dict[str, Problem]:
     return dict(PROBLEMS)
 
 
-def compute(wanted: list[Problem]) -> Iterator[Result]:
-    """The results one by one. A problem that fails to run is a result, too."""
+def compute(wanted: list[Problem], peers: Mapping[str, Callable[[System], Any]] | None = None) -> Iterator[Result]:
+    """The results one by one, beside those of `peers`. A problem that fails to run is a result, too."""
     for one in wanted:
         began = time.process_time()
         RUNS.clear()
@@ -124,7 +142,22 @@ def compute(wanted: list[Problem]) -> Iterator[Result]:
             rows, error = one.rows(), ""
         except (ValueError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as failure:
             rows, error = [], f"{type(failure).__name__}: {failure}"
-        yield Result(one, rows, time.process_time() - began, error)
+        result = Result(one, rows, time.process_time() - began, error)
+        made = list(RUNS), list(MODELS)
+        for name, make in (peers or {}).items() if one.peers else ():
+            with suppress(NotImplementedError):
+                result.peers[name] = by_peer(one, make)
+        RUNS[:], MODELS[:] = made
+        yield result
+
+
+def by_peer(one: Problem, make: Callable[[System], Any]) -> list[KnownValue]:
+    """The rows of a problem by another program; NotImplementedError if it cannot."""
+    BESIDE.append(make)
+    try:
+        return one.rows()
+    finally:
+        BESIDE.clear()
 
 
 def shown(values: np.ndarray, digits: int = 10) -> str:
@@ -146,6 +179,8 @@ def markdown(results: list[Result]) -> str:
         "This page is written by `chasles validate -o docs/validation.md --badge docs/_static/validation.svg`.",
         "Vectors are compared component by component; the table shows their first three numbers.",
         "Known values without a citation are closed forms, or solutions of other equations by SciPy.",
+        "Where Pinocchio or MuJoCo can compute a problem and are installed, the last columns have their differences.",
+        "SciPy's DOP853 integrates Pinocchio's accelerations (1e-12); MuJoCo takes steps of its RK4 of at most 0.2 ms.",
         "",
     ]
     for result in results:
@@ -155,14 +190,17 @@ def markdown(results: list[Result]) -> str:
             f"`{result.problem.name}`, {result.seconds:.1f} s. Known values: {result.problem.source}.",
             "",
         ]
-        lines += ["| quantity | known | chasles | difference | tolerance | |", "|---|---|---|---|---|---|"]
-        for one in result.rows:
+        beside = "".join(f" {name} |" for name in result.peers)
+        lines += [f"| quantity | known | chasles | difference | tolerance | |{beside}"]
+        lines += ["|---|---|---|---|---|---|" + "---|" * len(result.peers)]
+        for k, one in enumerate(result.rows):
             unit = f" [{one.unit}]" if one.unit else ""
             verdict = "ok" if one.passed else "**off**"
             numbers = f"{shown(one.known)} | {shown(one.ours)} | {one.difference:.1e} | {one.tolerance:.0e}"
-            lines.append(f"| {one.quantity}{unit} | {numbers} | {verdict} |")
+            others = "".join(f" {rows[k].difference:.1e} |" for rows in result.peers.values())
+            lines.append(f"| {one.quantity}{unit} | {numbers} | {verdict} |{others}")
         if result.error:
-            lines.append(f"| {result.error} | | | | | **off** |")
+            lines.append(f"| {result.error} | | | | | **off** |{' |' * len(result.peers)}")
         lines.append("")
     return "\n".join(lines)
 

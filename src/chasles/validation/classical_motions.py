@@ -13,7 +13,7 @@ TIGHT: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "
 G = 9.81
 
 
-@problem("complete elliptic integral: T = 4 K(m) / rate")
+@problem("complete elliptic integral: T = 4 K(m) / rate", peers=True)
 def dzhanibekov() -> list[KnownValue]:
     """Dzhanibekov's nut: it spins about its middle axis and turns over, again and again."""
     from scipy.special import ellipk
@@ -115,7 +115,7 @@ def tippe_top() -> list[KnownValue]:
     ]
 
 
-@problem("steady precession: moments of weight, centrifugal forces and gyroscopes in balance")
+@problem("steady precession: moments of weight, centrifugal forces and gyroscopes in balance", peers=True)
 def gyroscopic_chain() -> list[KnownValue]:
     """Two gyroscopes, one hanging on the other, precess together."""
     mass, center, hook, A, C = 1.0, 0.15, 0.3, 2e-3, 3e-3  # places on the axis [m], moments across and along it
@@ -174,7 +174,7 @@ def geodesic_on_a_torus() -> list[KnownValue]:
     return [row("longitude and latitude on the torus", [turn, 0.5], run.q[-1], 1e-11, "rad")]
 
 
-@problem("Lagrange's equations of a chain in the plane, by SciPy")
+@problem("Lagrange's equations of a chain in the plane, by SciPy", peers=True)
 def falling_chain() -> list[KnownValue]:
     """A folded chain of 16 rods falls, one end held."""
     from scipy.integrate import solve_ivp

@@ -11,7 +11,7 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import andrews, overconstrained
 from chasles.gallery import bicycle as whipple
-from chasles.validation.board import KnownValue, modeled, problem, row, simulate
+from chasles.validation.board import KnownValue, modeled, problem, row, simulate, tree
 
 DIGITS = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 
@@ -33,7 +33,7 @@ def andrews_mechanism() -> list[KnownValue]:
     ]
 
 
-@problem("K. Lynch, F. Park, Modern Robotics; package modern_robotics 1.1.1")
+@problem("K. Lynch, F. Park, Modern Robotics; package modern_robotics 1.1.1", peers=True)
 def modern_robotics() -> list[KnownValue]:
     """Three links of a UR5: inverse and forward dynamics."""
     data = {name: np.array(value) for name, value in DIGITS["modern_robotics"].items() if isinstance(value, list)}
@@ -46,7 +46,7 @@ def modern_robotics() -> list[KnownValue]:
     screws = data["Slist"] / scale[:, None]
     joints = [ch.general(f"joint {k}", names[k], names[k + 1], screws=[screws[k]]) for k in range(3)]
     reference = dict(zip(names[1:], places, strict=False))
-    arm = modeled(ch.System.from_assembly(bodies, joints, reference, gravity=data["gravity"])).compile()
+    arm = tree(ch.System.from_assembly(bodies, joints, reference, gravity=data["gravity"]))
     wrenches = np.zeros((3, 6))
     wrenches[2] = -np.linalg.inv(ch.lie.se3.Ad(data["Mlist"][3].astype(float))).T @ data["Ftip"]
     q, v, a = (scale * data[name] for name in ("theta", "dtheta", "ddtheta"))
@@ -67,7 +67,7 @@ def modern_robotics() -> list[KnownValue]:
     ]
 
 
-@problem("Rigid Body Dynamics Library, tests/DynamicsTests.cc")
+@problem("Rigid Body Dynamics Library, tests/DynamicsTests.cc", peers=True)
 def rbdl() -> list[KnownValue]:
     """Accelerations of chains and trees from rest."""
     axis = dict(zip("xyz", np.eye(3), strict=True))
@@ -79,9 +79,10 @@ def rbdl() -> list[KnownValue]:
             screws = [[*axis[letter], 0, 0, 0] for letter in axes]
             ends = f"link {parent}" if parent else "ground", f"link {k + 1}"
             joints.append(ch.general(f"joint {k + 1}", *ends, screws=screws, at=at))
-        tree = modeled(ch.System(bodies, joints, gravity=DIGITS["rbdl"]["gravity"])).compile()
-        none, known = np.zeros(tree.nv), np.array(case["acceleration"])
-        found = tree.forward_dynamics(case["q"], none, none)
+        made = tree(ch.System(bodies, joints, gravity=DIGITS["rbdl"]["gravity"]))
+        known = np.array(case["acceleration"])
+        none = np.zeros_like(known)
+        found = made.forward_dynamics(case["q"], none, none)
         rows.append(row(case["name"], known, found, 1e-13 * np.abs(known).max(), "rad/s²"))
     return rows
 

@@ -8,13 +8,13 @@ import numpy as np
 
 import chasles as ch
 from chasles.gallery import overconstrained
-from chasles.validation.board import KnownValue, modeled, problem, row, simulate
+from chasles.validation.board import KnownValue, problem, row, simulate, tree
 from chasles.validation.published import DIGITS
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 
 
-@problem("P. Corke, Robotics Toolbox, tests of DHRobot (four decimals)")
+@problem("P. Corke, Robotics Toolbox, tests of DHRobot (four decimals)", peers=True)
 def puma_560() -> list[KnownValue]:
     """Puma 560 with rotors and gears: gravity, inertia and velocity forces."""
     data = {name: np.array(value) for name, value in DIGITS["puma_560"].items() if name != "links"}
@@ -30,7 +30,7 @@ def puma_560() -> list[KnownValue]:
             ch.revolute(f"joint {k}", parent, f"link {k}", axis=(0, 0, 1), at=tuple(before), armature=armature)
         )
         parent, before = f"link {k}", end
-    arm = modeled(ch.System(bodies, joints)).compile()
+    arm = tree(ch.System(bodies, joints))
     q, v, a = data["q"], data["v"], data["a"]
     none = np.zeros(6)
     gravity, inertia = arm.inverse_dynamics(q, none, none), arm.mass_matrix(q)

@@ -18,7 +18,7 @@ def _free(inertia: tuple[float, float, float]) -> ch.System:
     )
 
 
-@problem("Jacobi's elliptic functions")
+@problem("Jacobi's elliptic functions", peers=True)
 def free_rigid_body() -> list[KnownValue]:
     """A free rigid body: angular velocity by elliptic functions."""
     from scipy.special import ellipj
@@ -38,7 +38,7 @@ def free_rigid_body() -> list[KnownValue]:
     return [row("angular velocity at 1, 5 and 20 s", known[1:], run.v[1:], 1e-9, "rad/s")]
 
 
-@problem("Euler's equations of a symmetric body")
+@problem("Euler's equations of a symmetric body", peers=True)
 def regular_precession() -> list[KnownValue]:
     """A free symmetric body precesses regularly."""
     A, C, spin, lateral = 2.0, 1.0, 3.0, 0.5
@@ -64,7 +64,7 @@ def _lagrange(theta: float, spin: float) -> tuple[ch.System, np.ndarray]:
     return top, np.array([np.cos(theta / 2), np.sin(theta / 2), 0.0, 0.0])
 
 
-@problem("the integral of the inclination's equation")
+@problem("the integral of the inclination's equation", peers=True)
 def lagrange_top() -> list[KnownValue]:
     """Lagrange's top, let go at rest: its inclination over time."""
     from scipy.integrate import quad
@@ -91,7 +91,7 @@ def lagrange_top() -> list[KnownValue]:
     return [row("cosine of the inclination at five times in two periods", known, found, 1e-9)]
 
 
-@problem("geradin2001 and bruels2010; digits of Exudyn's verification (Runge-Kutta of order 6)")
+@problem("geradin2001 and bruels2010; digits of Exudyn's verification (Runge-Kutta of order 6)", peers=True)
 def heavy_top() -> list[KnownValue]:
     """The heavy top of Géradin and Cardona at 150 rad/s."""
     top = ch.System(
@@ -118,7 +118,7 @@ def heavy_top() -> list[KnownValue]:
     ]
 
 
-@problem("complete elliptic integral")
+@problem("complete elliptic integral", peers=True)
 def pendulum() -> list[KnownValue]:
     """A pendulum released at 120 degrees: period, and position as in problem A01 of the IFToMM library."""
     from scipy.special import ellipk

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.relative.peer import SWAP, Peer
+from chasles.validation.pinocchio_tree import SWAP, PinocchioTree
 from tests.relative.zoo import MOVING, deviation, state
 
 pytest.importorskip("pinocchio")
@@ -14,15 +14,15 @@ SECOND_TOLERANCE = 1e-10  # its Python interface has no second derivatives: they
 
 @pytest.fixture(scope="module", params=NAMES)
 def pair(request):
-    return MOVING[request.param], Peer(MOVING[request.param])
+    return MOVING[request.param], PinocchioTree(MOVING[request.param])
 
 
-def both_ways(peer: Peer, matrix: np.ndarray) -> np.ndarray:
+def both_ways(peer: PinocchioTree, matrix: np.ndarray) -> np.ndarray:
     """Rows and columns of a matrix of Pinocchio in the order of chasles."""
     return peer.back(peer.back(np.array(matrix)).T).T
 
 
-def wrenches_of(peer: Peer, wrenches: np.ndarray):
+def wrenches_of(peer: PinocchioTree, wrenches: np.ndarray):
     """Wrenches on bodies as forces on the joints of Pinocchio: they act on the links, in their frames."""
     pin, mechanism = peer.pin, peer.mechanism
     forces = pin.StdVec_Force()
@@ -36,7 +36,7 @@ def wrenches_of(peer: Peer, wrenches: np.ndarray):
     return forces
 
 
-def with_bodies(peer: Peer) -> Peer:
+def with_bodies(peer: PinocchioTree) -> PinocchioTree:
     """Frames for all bodies, where their wrenches act."""
     from chasles.lie import pose
 
@@ -75,7 +75,7 @@ def test_inverse_and_forward_dynamics(pair):
 
 def test_wrenches_on_bodies(pair):
     mechanism, _ = pair
-    peer = with_bodies(Peer(mechanism))
+    peer = with_bodies(PinocchioTree(mechanism))
     pin, model, data = peer.pin, peer.model, peer.data
     q, v, x = state(mechanism, 410)
     wrenches = np.random.default_rng(4).normal(size=(len(mechanism.bodies), 6))

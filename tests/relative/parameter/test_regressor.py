@@ -6,7 +6,7 @@ import pytest
 import chasles as ch
 from chasles.relative.mechanism import Mechanism
 from chasles.screw import inertia
-from tests.relative.peer import Peer
+from chasles.validation.pinocchio_tree import PinocchioTree
 from tests.relative.zoo import MOVING, ZOO, deviation, state
 
 ALL = ("armature", "damping", "friction")
@@ -23,7 +23,7 @@ def carried_over(place: np.ndarray) -> np.ndarray:
 def test_as_pinocchio(name):
     pytest.importorskip("pinocchio")
     mechanism = MOVING[name]
-    peer = Peer(mechanism)
+    peer = PinocchioTree(mechanism)
     for seed in range(3):
         q, v, a = state(mechanism, 300 + seed)
         theirs = peer.pin.computeJointTorqueRegressor(peer.model, peer.data, peer.q(q), peer.v(v), peer.v(a))
