@@ -48,10 +48,8 @@ def element_states(
     times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float), batch).ravel())
     states_of_rods(integers, mechanism.packed, times, q, v, work, four, out)
     rows = out.reshape(*batch, count, STATE.size)
-    parts = np.split(
-        rows, [STATE.rest, STATE.rate, STATE.stress, STATE.first, STATE.second, STATE.ahead, STATE.energy], axis=-1
-    )
-    return ElementStates(*parts[:-1], parts[-1][..., 0])  # type: ignore[call-arg]  # seven of them
+    begins = (STATE.X, STATE.rest, STATE.rate, STATE.stress, STATE.first, STATE.second, STATE.ahead)
+    return ElementStates(*(rows[..., at : at + 6] for at in begins), rows[..., STATE.energy])  # type: ignore[call-arg]
 
 
 class GivenStresses:

@@ -22,6 +22,7 @@ from chasles.constraint.rows import ROTOR
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, HalfExplicit, less_demanding
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.options import Options, check_span
+from chasles.kernel.flat_call import flat_call
 from chasles.once import once
 
 
@@ -107,7 +108,7 @@ class ConstrainedStepper(FixedStepper):
             *(self.history.reshape(-1), self.times, self.saved_t, self.saved_y.reshape(-1)),
             *(self.force_tangents, self.operations, limit, total, every),
         )
-        run_loop(run_address(), call)
+        flat_call(run_loop, run_address(), call)
 
     @property
     def state(self) -> Any:

@@ -11,12 +11,14 @@ from chasles.absolute.rods import element_states
 from chasles.model.scale import length_of
 from chasles.model.system import System
 from chasles.simulation.bodies.dynamics import BodyDynamics
-from chasles.simulation.bodies.statics import BodyStatics, StaticEquations, StaticIterate
+from chasles.simulation.bodies.linear_equations import StaticEquations
+from chasles.simulation.bodies.statics import BodyStatics, StaticIterate
 from chasles.simulation.rod_motion import RodMotion, rod_motion
 from chasles.simulation.start.values import Values
 
 MOVED = 1e-12  # the last correction, in 1 rad and lengths of the model
 ROUNDED = 1e-7  # a correction from which on one that does not shrink any more is rounding
+FAST = 1e-3  # the ratio of two corrections below which the next one is foreseen: the ratio is squared each time
 LONGEST = 20.0  # a correction that is larger is going astray
 ATTEMPTS = (1, 4, 16, 64)  # load steps that are tried, if none are asked for
 LOCATED = 1e-10  # of a critical load
@@ -96,22 +98,21 @@ class Solver:
 
     def solve(self, at: StaticIterate, load: float, share: float = 1.0) -> tuple[StaticIterate, int, StaticEquations]:
         """The equilibrium under a load near an iterate, iterations, and the equations there."""
-        from scipy.sparse.linalg import splu  # slow to load
-
         self.statics.put_load(load, share)
         n, last = 6 * self.statics.mechanism.n, np.inf
         units = np.tile([1.0] * 3 + [self.length] * 3, n // 6)
         for k in range(self.most):
             equations = self.statics.equations(at)
             try:
-                change = splu(equations.matrix).solve(equations.left)
+                change = equations.solve(equations.left)
             except RuntimeError:  # the factor is exactly singular
                 raise NotFoundError("the stiffness is singular: does something hold every freedom?") from None
             size = float(np.abs(change[:n] / units).max(initial=0.0))
             if not size < LONGEST:
                 raise NotFoundError(f"a correction of {size:.3g} (in 1 rad and {self.length:.3g} m) leads astray")
             at = self.statics.moved(at, equations, change)
-            if size < MOVED or (size < ROUNDED and size > 0.1 * last):
+            foreseen = size * (size / last) ** 2 if size < FAST * last < np.inf else size
+            if foreseen < MOVED or (size < ROUNDED and size > 0.1 * last):
                 return at, k + 1, equations
             last = size
         raise NotFoundError(f"not found after {self.most} iterations; the last correction is {size:.3g}")
@@ -134,8 +135,8 @@ def lowering(equations: StaticEquations) -> int:
     matrix = (equations.matrix + equations.matrix.T) / 2.0
     scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1).toarray().ravel(), 1e-300))
     matrix = sparse.diags(scale) @ matrix @ sparse.diags(scale)
-    if len(equations.rows):
-        return int((np.linalg.eigvalsh(matrix.toarray()) < 0.0).sum()) - len(equations.rows)
+    if equations.constraints:
+        return int((np.linalg.eigvalsh(matrix.toarray()) < 0.0).sum()) - equations.constraints
     factors = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     return int((factors.U.diagonal() < 0.0).sum())
 
@@ -168,7 +169,13 @@ def _described(
     still = np.zeros((mechanism.n, 6))
     joints = dynamics.coordinates(dynamics.state(at.q, still, mechanism.angles(at.q)))[0]
     return BodyEquilibrium(
-        *(mechanism.poses(at.q), joints, float(np.abs(left).max(initial=0.0)), counts, lowering(equations)),
+        *(
+            mechanism.poses(at.q),
+            joints,
+            float(np.abs(left).max(initial=0.0)),
+            counts,
+            lowering(equations),
+        ),
         *(float(element_states(mechanism, at.q, still, statics.t).energy.sum()), statics.system, statics, at),
     )
 

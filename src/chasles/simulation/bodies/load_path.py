@@ -9,7 +9,8 @@ import numpy as np
 
 from chasles.model.system import System
 from chasles.simulation.bodies.equilibrium import LONGEST, NotFoundError, Solver, lowering
-from chasles.simulation.bodies.statics import StaticEquations, StaticIterate
+from chasles.simulation.bodies.linear_equations import StaticEquations
+from chasles.simulation.bodies.statics import StaticIterate
 from chasles.simulation.start.values import Values
 
 CORRECTIONS = 12
@@ -65,8 +66,6 @@ class Path:
 
     def _solutions(self, at: StaticIterate, load: float) -> tuple[StaticEquations, np.ndarray, np.ndarray]:
         """The equations at an iterate, their solution, and how it follows the load."""
-        from scipy.sparse.linalg import splu
-
         statics = self.solver.statics
         statics.put_load(load + 1.0)
         more = statics.forces(at)
@@ -75,10 +74,9 @@ class Path:
         push = np.zeros(len(equations.left))
         push[: self.n] = (more - statics.forces(at)).ravel()
         try:
-            factors = splu(equations.matrix)
+            return equations, equations.solve(equations.left), equations.solve(push)
         except RuntimeError:
             raise NotFoundError("the stiffness is singular") from None
-        return equations, factors.solve(equations.left), factors.solve(push)
 
     def _scaled(self, change: np.ndarray, load: float) -> np.ndarray:
         return np.append(change[: self.n] / self.units, load / self.span) / np.sqrt(self.n // 6)

@@ -14,24 +14,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.absolute import entry
+from chasles.absolute.forces import forces_on_states
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.rods import GivenStresses, element_states
 from chasles.absolute.space import SO3XR3_NAME
-from chasles.absolute.tables import MECHANISM
+from chasles.absolute.tables import FORCE_WORK, MECHANISM
+from chasles.cached import cached_property
 from chasles.constrained import structure as structures
 from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.tables import BLOCK, STRUCTURE
 from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
 from chasles.force.table import FORCE, FORCES, FRAME, MOVING, WRENCH
+from chasles.kernel.flat_call import flat_call
 from chasles.kernel.undisturbed import Calling
 from chasles.lie import pose as pose_group
+from chasles.lie import so3
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.rod_parts import RodNode
 from chasles.model.rod_section import Section
 from chasles.model.system import System
 from chasles.screw.representation import REPRESENTATIONS
+from chasles.simulation.bodies.linear_equations import Pattern, StaticEquations
 
 TILES = ((0, 0), (0, 3), (3, 0), (3, 3))  # where the tiles of a block begin
+UNHELD = 1e-9  # of stiffness, the part that is rounding
 DIFFERENCE = 1e-6  # [rad] for how reactions turn with the bodies
 
 
@@ -41,15 +48,6 @@ class StaticIterate(NamedTuple):
     q: np.ndarray
     multipliers: np.ndarray
     stresses: np.ndarray | None
-
-
-class StaticEquations(NamedTuple):
-    """The linear equations of an iteration: a sparse matrix of bodies and constraints, what is left, and which rows of
-    the constraints there are."""
-
-    matrix: Any
-    left: np.ndarray
-    rows: np.ndarray
 
 
 def weightless_as_heavy(system: System) -> System:
@@ -87,6 +85,16 @@ class BodyStatics:
         if self.mechanism.forces.table[FORCES.count]:  # the ground, which comes first
             self._shared.force_work[MOVING.rotation : MOVING.position] = np.eye(3).ravel()
         self._places()
+        self._pattern = Pattern(self._rows, self._columns, 6 * n)
+        self._still = np.zeros(6 * n)
+        self._q = np.zeros(7 * n)  # of the iterate at which derivatives are taken
+        self._call = ForceCall(
+            *(t, 1.0, 0.0, mechanism.packed, packed, self._q, self._still),
+            *(self._shared.blocks, self._shared.matrix, self._shared.law_wrenches, self._shared.element_tiles),
+            *(self._shared.force_work, self._shared.wrenches, self._shared.power, NO_ROW),
+        )
+        self._tangents = force_tangent_addresses(mechanism.forces.table)
+        self._act_work = np.empty(FORCE_WORK.size(mechanism.packed.view(np.int64)))
 
     def _constant_wrenches(self) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
         """Body, representation, frame and numbers (a view) of wrenches that are no laws."""
@@ -138,30 +146,33 @@ class BodyStatics:
         """What is left on the bodies but for reactions, (bodies, 6): torque in the body, force in space. alone: without
         what the misfit of stresses adds."""
         self.given.give(at.stresses, alone)
-        still = np.zeros((self.mechanism.n, 6))
-        return self.mechanism.applied_forces(at.q, still, t=self.t)[0] + self.load * self.weight
+        mechanism, n = self.mechanism, self.mechanism.n
+        wrenches = np.zeros((n, 6))
+        if not mechanism.forces.empty:
+            act, packed, q = entry.act_address(), mechanism.packed, np.ascontiguousarray(at.q).reshape(1, -1)
+            angles = mechanism.angles(at.q[None])
+            with Calling(mechanism.forces.laws):
+                forces_on_states(
+                    *(act, packed.view(np.int64), np.array([self.t]), angles, np.zeros((1, 0)), packed, q),
+                    *(self._still[None], wrenches.reshape(1, -1), self._act_work, np.zeros((1, 2))),
+                )
+        return wrenches + self.load * self.weight
 
-    def _stiffness(self, at: StaticIterate, reactions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, columns and numbers of minus the derivative of the forces, along screws of the bodies: with these turns
+    def _stiffness(self, at: StaticIterate, reactions: np.ndarray | float) -> np.ndarray:
+        """Minus the derivative of the forces, along screws of the bodies, as numbers of the pattern: with these turns
         what is left of the forces, of the stresses that are taken."""
         turning = self.forces(at, alone=True) - reactions
         shared, mechanism = self._shared, self.mechanism
-        shared.blocks[:], shared.matrix[:] = 0.0, 0.0
-        call = ForceCall(
-            *(self.t, 1.0, 0.0, mechanism.packed, self.structure.packed, at.q.ravel(), np.zeros(6 * mechanism.n)),
-            *(shared.blocks, shared.matrix, shared.law_wrenches, shared.element_tiles, shared.force_work),
-            *(shared.wrenches, shared.power, NO_ROW),
-        )
+        shared.blocks[:], shared.matrix[:], self._q[:] = 0.0, 0.0, at.q.ravel()
         with Calling(mechanism.forces.laws, True):
-            for address in force_tangent_addresses(mechanism.forces.table):
-                run_loop(address, call)
+            for address in self._tangents:
+                flat_call(run_loop, address, self._call)
         for body, representation, frame, numbers in self._constants:
             self._add_wrench(body, representation, frame, numbers, at.q[body])
         blocks = shared.blocks.reshape(-1, 4, 3, 3)
-        columns = quaternion_to_matrix(at.q[:, :4]).transpose(0, 2, 1)
-        blocks[:, 2] -= np.cross(turning[:, None, 3:], columns).transpose(0, 2, 1)
+        blocks[:, 2] -= so3.hat(turning[:, 3:]) @ quaternion_to_matrix(at.q[:, :4])
         tiles = shared.matrix.reshape(-1, 9)[self._slots]
-        return self._rows, self._columns, np.concatenate([shared.blocks.ravel(), tiles.ravel()])
+        return np.concatenate([shared.blocks.ravel(), tiles.ravel()])
 
     def _add_wrench(
         self, body: int, representation: str, frame: np.ndarray, numbers: np.ndarray, q: np.ndarray
@@ -184,22 +195,50 @@ class BodyStatics:
 
     def equations(self, at: StaticIterate) -> StaticEquations:
         """K d + Jᵀ dλ = forces - Jᵀ λ, J d = -g."""
+        left = self.forces(at)
+        if not self.mechanism.tiles:
+            return StaticEquations(self._pattern, self._stiffness(at, 0.0), left.ravel(), self.mechanism.n)
         import scipy.sparse as sparse  # slow to load
 
-        n, left = 6 * self.mechanism.n, self.forces(at)
-        if not self.mechanism.tiles:
-            rows, columns, numbers = self._stiffness(at, np.zeros_like(left))
-            matrix = sparse.csc_matrix((numbers, (rows, columns)), shape=(n, n))
-            return StaticEquations(matrix, left.ravel(), np.zeros(0, dtype=int))
         residual, _ = self.mechanism.rows(at.q, np.zeros((self.mechanism.n, 6)), self.t)
         jacobian = self._jacobian(at.q)
         used = np.flatnonzero(np.abs(jacobian).max(axis=1).toarray().ravel() > 0.0)
         J = jacobian[used]
         reactions = (J.T @ at.multipliers.ravel()[used]).reshape(-1, 6)
-        rows, columns, numbers = self._stiffness(at, reactions)
-        K = sparse.csc_matrix((numbers, (rows, columns)), shape=(n, n)) + self._turning(at)
-        matrix = sparse.bmat([[K, J.T], [J, None]], format="csc")
-        return StaticEquations(matrix, np.concatenate([(left - reactions).ravel(), -residual.ravel()[used]]), used)
+        K = self._pattern.sparse(self._stiffness(at, reactions)) + self._turning(at)
+        remaining = (left - reactions).ravel()
+        J = sparse.vstack([J, self._unheld(K, J, remaining)])
+        matrix = sparse.bmat([[K, J.T], [J, None]], format="coo")
+        right = np.zeros(matrix.shape[0])
+        right[: K.shape[0]], right[K.shape[0] :][: len(used)] = remaining, -residual.ravel()[used]
+        return StaticEquations(Pattern(matrix.row, matrix.col, len(right)), matrix.data, right, self.mechanism.n, used)
+
+    def _unheld(self, K: Any, J: Any, left: np.ndarray) -> Any:
+        """Spins of rods about their axes that neither stiffness nor constraints nor loads have anything to do with, as
+        of a round cable between ball joints: these do not move, as any place is as good."""
+        found = []
+        for spin in self._spins:
+            held = spin @ (K @ spin) > UNHELD * (np.abs(spin) @ (abs(K) @ np.abs(spin)))
+            pushed = abs(spin @ left) > UNHELD * (np.abs(spin) @ (abs(K) @ np.abs(spin)))
+            if not (held or pushed or (np.abs(J @ spin) > UNHELD).any()):
+                found.append(spin)
+        import scipy.sparse as sparse
+
+        return sparse.csr_matrix(np.array(found).reshape(-1, K.shape[0]))
+
+    @cached_property
+    def _spins(self) -> list[np.ndarray]:
+        """For each rod, a turn of all its nodes about their x axes, along screws of the bodies."""
+        n, names = self.mechanism.n, [body.name for body in self.system.bodies]
+        central = np.tile(pose_group.identity(), (n, 1))
+        axes = quaternion_to_matrix(self.mechanism.poses(central)[:, :4])[:, :, 0]
+        spins = []
+        for rod in self.system.rods:
+            spin = np.zeros((n, 6))
+            nodes = [names.index(node) for node in rod.bodies]
+            spin[nodes, :3] = axes[nodes]
+            spins.append(spin.ravel())
+        return spins
 
     def _jacobian(self, q: np.ndarray) -> Any:
         """Rows of all tiles (3 tiles, 6 bodies), sparse."""
@@ -249,7 +288,7 @@ class BodyStatics:
         screws = np.concatenate([d[:, :3], np.einsum("nji,nj->ni", R, d[:, 3:])], axis=1)
         q = pose_group.compose(at.q, pose_group.exp(screws))
         multipliers = at.multipliers.copy()
-        multipliers.ravel()[equations.rows] += change[6 * n :]
+        multipliers.ravel()[equations.rows] += change[6 * n :][: len(equations.rows)]
         return StaticIterate(q, multipliers, stresses)
 
 
