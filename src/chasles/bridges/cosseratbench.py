@@ -129,7 +129,7 @@ class PlacedRod:
 
 
 def _start_poses(given: bench.Rod, n: int) -> np.ndarray:
-    """Frames of the nodes where a rod starts, x along it and z towards its normal at the first one."""
+    """Frames of the nodes where a rod starts, x along it and z toward its normal at the first one."""
     curve, rest = ch.rods.Spline(given.centerline), given.rest_arc_length
     places = np.linspace(0.0, 1.0, n + 1)
     if rest is not None:  # stretched: where along the curve are nodes that are evenly spaced without stress
