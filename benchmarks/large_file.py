@@ -68,7 +68,7 @@ def main() -> None:
         told("certificate again", lambda: ch.certify(run).passed)
         for table, every in (("run.npz", 1), ("run.csv", 100)):
             target = file.with_name(table)
-            told(f"exported, {table}, every {every}", lambda t=target, e=every: ch.export(run, t, every=e))  # type: ignore[misc]
+            told(f"exported, {table}, every {every}", lambda t=target, e=every: ch.export(run, t, stride=e))  # type: ignore[misc]
             print(f"    {target.stat().st_size / GIGABYTE:.2f} GB")
             target.unlink()
         try:

@@ -22,7 +22,7 @@ def used(file):
     highest = max(part["top"].position[:, 2].max() for part in run.parts())
     assert run(run.t[-1] / 3).q.shape == (4,)
     ch.export(run, file.with_suffix(".npz"))
-    ch.export(run, file.with_suffix(".csv"), every=1000)
+    ch.export(run, file.with_suffix(".csv"), stride=1000)
     assert ch.certify(run).findings[0].value < 1.0
     return run
 go(5.0, file)  # all that is compiled or loaded is there before the limit, loops for many states too

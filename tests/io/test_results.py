@@ -563,13 +563,13 @@ def test_export_in_parts_is_that_of_the_whole(whole, tmp_path, monkeypatch):
     fast = ch.simulate(wheel, (0, 0.3), v=[60.0], step=1e-3, coordinates="absolute", progress=False)
     assert abs(fast.joint("elbow").angle).max() > 7
     for k, one in enumerate((run, fast, whole["fixed"])):
-        for every in (1, 7):
-            files = [tmp_path / f"{k}{every}{name}" for name in ("a.npz", "b.npz", "a.csv", "b.csv")]
-            ch.export(one, files[0], every=every)
-            ch.export(one, files[2], every=every)
+        for stride in (1, 7):
+            files = [tmp_path / f"{k}{stride}{name}" for name in ("a.npz", "b.npz", "a.csv", "b.csv")]
+            ch.export(one, files[0], stride=stride)
+            ch.export(one, files[2], stride=stride)
             monkeypatch.setattr(states, "ROWS_AT_ONCE", 50)
-            ch.export(one, files[1], every=every)
-            ch.export(one, files[3], every=every)
+            ch.export(one, files[1], stride=stride)
+            ch.export(one, files[3], stride=stride)
             monkeypatch.undo()
             tables = [np.loadtxt(file, delimiter=",", skiprows=1) for file in files[2:]]
             np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-14)

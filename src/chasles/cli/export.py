@@ -16,11 +16,11 @@ def export(
     file: Annotated[Path | None, Parameter(help="The file to write, .csv, .parquet or .npz.")] = None,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="The same, as of other commands.")] = None,
-    every: Annotated[int, Parameter(help="Of every so many saved times one.")] = 1,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="The file to write, as in other commands.")] = None,
+    stride: Annotated[int, Parameter(help="Write every n-th saved time.")] = 1,
     law: Laws = None,
 ) -> None:
-    """Write times, joints, poses, twists, energies, forces and reactions of a run as CSV, Parquet or for NumPy.
+    """Export times, joints, poses, twists, energies, forces, and reactions of a run as CSV, Parquet, or NumPy arrays.
 
     chasles run heavy_top --end 1 -o top.h5
     chasles export top.h5 top.csv
@@ -34,7 +34,7 @@ def export(
 
     try:
         with Progress(0, 100, what="written", unit=" %") as line:
-            write(opened_run(run, law), target, every=every, tell=lambda share: line.show(100 * share))
+            write(opened_run(run, law), target, stride=stride, tell=lambda share: line.show(100 * share))
     except OSError as error:
         raise ValueError(f"export: {error.filename or target}: {error.strerror}") from None
     Console().print(f"wrote {target}", markup=False, highlight=False)

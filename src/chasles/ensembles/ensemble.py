@@ -24,7 +24,7 @@ from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble, plain
 from chasles.ensembles.study_file import write_study
 from chasles.ensembles.work import MemberOutcome, Work
-from chasles.io.load import load
+from chasles.io.load import load, located
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.io.result.fingerprint import fingerprint
@@ -56,7 +56,8 @@ def ensemble(
 ) -> Ensemble:
     """Simulate a model many times with other parameters, and keep quantities of each run.
 
-    model: a model file, or a function of the parameters that returns a `Study`, a `Run`, a number or numbers by name.
+    model: a model file, a name of the gallery, or a function of the parameters that returns a `Study`, a `Run`, a
+    number or numbers by name.
     set: values by parameter (or path, "bodies.arm.mass"): a range "0.4:0.6:21" or "1:100:5:log", a list, or one value
     or expression for all members. sample: distributions, {"mass": "normal(1, 0.1)"}, of which `n` samples are taken;
     `design` says how: "random", "latin", "sobol", "halton", or "saltelli" for sensitivity indices. points: CSV files
@@ -75,7 +76,7 @@ def ensemble(
     plan, fixed = design_of(set or {}, sample or {}, tables, n, design, seed)
     folder, place = (None if one is None else Path(one) for one in (keep, file))
     _check_places(folder, place, resume)
-    work = Work(model if callable(model) else str(model), wanted, fixed, options, laws, folder)
+    work = Work(model if callable(model) else str(located(model)), wanted, fixed, options, laws, folder)
     values = plan.values()
     members = DesignMembers(values, range(plan.members))
     check(work, members[0][1])

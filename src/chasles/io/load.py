@@ -15,6 +15,12 @@ from chasles.registry import service
 ENDINGS = (".toml", ".urdf", ".xml", ".mjcf")
 
 
+def located(path: str | Path) -> Path:
+    """The file of a model, which may be a name of the gallery."""
+    file = Path(path)
+    return file if file.suffix or file.exists() else service("model file")(str(path))
+
+
 def load(
     path: str | Path,
     *,
@@ -24,20 +30,18 @@ def load(
     root: str | Path | None = None,
     packages: Mapping[str, str | Path] | None = None,
 ) -> Study:
-    """What a model file says: .toml (chasles), .urdf, .xml or .mjcf (MJCF, for which MuJoCo must be there). A name of
-    the gallery serves too: load("excavator"); `chasles list` has the names.
+    """Read a model from a .toml (chasles), .urdf, .xml, or .mjcf file (MJCF needs MuJoCo), or by its name in the
+    gallery: load("excavator"). `chasles list` shows the names.
 
-    load(file).run() simulates as the file says, load(file).system is the system, and load(file).report says what was
-    taken of a file, approximated and ignored; it prints as a table. No contact is simulated.
+    load(file).run() simulates it, load(file).system is the system, and load(file).report lists what was imported,
+    approximated, and ignored; it prints as a table. No contact is simulated.
 
-    set: values of a .toml file to change, by path, {"parameters.arm": 0.3}. laws: the functions that it names.
-    base: whether the first link of a URDF file, which does not say, is "fixed" to the ground or "floating". root: the
-    folder that names of meshes and included files may not leave; by default that of the file, or for URDF that of the
-    ROS package around it. packages: folders of ROS packages by name, where they are not found above the file.
+    set: values of a .toml file to change, by path, {"parameters.arm": 0.3}. laws: the Python functions that it names.
+    base: "fixed" or "floating"; URDF does not specify whether the first link is fixed to the ground. root: the folder
+    that must contain meshes and included files; by default that of the file, or for URDF that of the ROS package
+    around it. packages: folders of ROS packages by name, if they are not above the file.
     """
-    file = Path(path)
-    if not file.suffix and not file.exists():
-        file = service("model file")(str(path))
+    file = located(path)
     ending = file.suffix.lower()
     if file.is_dir():
         raise ModelFileError(str(file), None, "", "is a folder; expected a model file in it")

@@ -29,20 +29,20 @@ ENERGIES = ("kinetic", "gravity", "springs", "work")
 ARRAYS = ("t", "q", "v", "poses", "twists", *ENERGIES)
 
 
-def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = None) -> None:
+def export(run: Run, file: str | Path, *, stride: int = 1, tell: Tell | None = None) -> None:
     """Write a run as a table: .csv or .parquet with a line for each saved time, or .npz with arrays, by the ending of
     the file.
 
-    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies (in a table also
-    of the frames of the model), energies; in a table with units in its header, and with the forces of inputs, of all
-    that `run.force_names` has, and the reactions of joints (each of at most `MOST_REACTIONS`). Of `every` so many
-    saved times one. The run is gone through in parts, so it may be larger than memory. A name that ends in .events.csv
-    is for what happened: impacts, sticking, slipping and the events of the user, each with its time and the joints
-    then. `tell` is called with the share that is done.
+    It contains joint coordinates q and velocities v, poses (quaternion and position), body twists, and energies. A
+    table also has units in its header, the frames of the model, the forces of inputs and of `run.force_names`, and the
+    reactions of joints (each of at most `MOST_REACTIONS`). stride=10 writes every tenth saved time. The run is
+    processed in parts, so it may be larger than memory. A file name that ends in .events.csv selects the events:
+    impacts, sticking, slipping, and your own events, with time and joint state. `tell` is called with the finished
+    fraction.
     """
     path = Path(file)
-    if every < 1:
-        raise ValueError(f"export: every is {every}; expected 1 or more")
+    if stride < 1:
+        raise ValueError(f"export: stride is {stride}; expected 1 or more")
     if path.name.endswith(EVENTS):
         with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
             csv.writer(stream).writerows(_events(run))
@@ -51,7 +51,7 @@ def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = No
         with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow([column.title for column in columns.every])
-            for share, rows in _rows(run, columns, every):
+            for share, rows in _rows(run, columns, stride):
                 writer.writerows([[repr(x) for x in row] for row in rows.tolist()])
                 if tell is not None:
                     tell(share)
@@ -60,13 +60,13 @@ def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = No
         columns = columns_of(run)
         schema = arrow.schema([(column.title, arrow.float64()) for column in columns.every])
         with replacing(path) as new, parquet.ParquetWriter(new, schema) as stream:
-            for share, rows in _rows(run, columns, every):
+            for share, rows in _rows(run, columns, stride):
                 stream.write_table(arrow.Table.from_arrays([arrow.array(x) for x in rows.T], schema=schema))
                 if tell is not None:
                     tell(share)
     elif path.suffix == ".npz":
         with replacing(path) as new:
-            _write_arrays(run, new, every, tell)
+            _write_arrays(run, new, stride, tell)
     else:
         raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv, .events.csv, .parquet or .npz")
 
@@ -80,16 +80,16 @@ def _events(run: Run) -> Iterator[list[str]]:
         yield [repr(float(one.t)), one.event.name, *map(repr, state)]
 
 
-def _write_arrays(run: Run, file: Path, every: int, tell: Tell | None) -> None:
+def _write_arrays(run: Run, file: Path, stride: int, tell: Tell | None) -> None:
     """An .npz file, its arrays written one after the other and each in parts."""
-    count = len(run.t[::every])
+    count = len(run.t[::stride])
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         with archive.open("bodies.npy", "w") as stream:
             np.lib.format.write_array(stream, np.array(run.mechanism.bodies, dtype=str), allow_pickle=False)
         for k, name in enumerate(ARRAYS):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 begun = False
-                for share, values in _in_parts(run, (name,), every):
+                for share, values in _in_parts(run, (name,), stride):
                     if not begun:
                         header = {"descr": "<f8", "fortran_order": False, "shape": (count, *values[0].shape[1:])}
                         np.lib.format.write_array_header_2_0(stream, header)
@@ -227,13 +227,13 @@ def _forces(joints: Sequence[Joint]) -> list[Column]:
     ]
 
 
-def _rows(run: Run, columns: Columns, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
+def _rows(run: Run, columns: Columns, stride: int = 1) -> Iterator[tuple[float, np.ndarray]]:
     """The table, a part of the run at a time, with the share that is done then."""
     names = list(ENERGIES)
     names += [] if run.given is None else ["forces"]
     wanted = [("force", name) for name in columns.forces]
     wanted += [("reactions", name) for name in columns.reactions]
-    for share, part in _parts(run, every):
+    for share, part in _parts(run, stride):
         values = [_values(part, name) for name in ("t", "q", "v")]
         values += [x for joint in map(part.joint, columns.others) for x in (joint.q, joint.v)]
         values += [_values(part, "bodies")]
@@ -244,22 +244,22 @@ def _rows(run: Run, columns: Columns, every: int = 1) -> Iterator[tuple[float, n
         yield share, np.concatenate(flat, axis=1)
 
 
-def _in_parts(run: Run, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
+def _in_parts(run: Run, names: Sequence[str], stride: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
     """Quantities by name, a part of the run at a time, with the share that is done then."""
-    for share, part in _parts(run, every):
+    for share, part in _parts(run, stride):
         yield share, [_values(part, name) for name in names]
 
 
-def _parts(run: Run, every: int) -> Iterator[tuple[float, Run]]:
-    """Of every so many saved times one, a part of the run at a time, with the share that is done then."""
+def _parts(run: Run, stride: int) -> Iterator[tuple[float, Run]]:
+    """Every n-th saved time (n = `stride`), a part of the run at a time, with the share that is done then."""
     at: int = 0  # the next saved time to keep
     rows = states.ROWS_AT_ONCE
     for first in range(0, max(len(run), 1), rows):
         last = min(first + rows, len(run))
         if at >= last > 0:
             continue
-        part = run.part(slice(at, last, every))
-        at += every * len(part)
+        part = run.part(slice(at, last, stride))
+        at += stride * len(part)
         yield last / max(len(run), 1), part
 
 
