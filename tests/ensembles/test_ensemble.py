@@ -90,6 +90,14 @@ def test_members_are_single_runs():
     assert found.status.tolist() == ["passed", "passed"]
 
 
+def test_a_name_of_the_gallery_is_a_model():
+    found = ensemble("double_pendulum", set={"first_x": [8.0]}, span=(0, 0.01), quantities=[], certificate=False)
+    alone = ch.load("double_pendulum", set={"first_x": 8.0}).run(span=(0, 0.01), certificate=False)
+    assert found.member(0).q.tobytes() == alone.q.tobytes()
+    with pytest.raises(ValueError, match="did you mean 'double_pendulum'"):
+        ensemble("double_pendulm", set={"first_x": [8.0]}, quantities=[])
+
+
 def test_linear_gaussian_pendulum():
     """Small swings are linear in the start: q(T) = q0 cos(w T), w² = 3 g/(2 l): a normal start, a normal end."""
     found = ensemble(ARM, sample={"start": "normal(0, 1e-4)"}, n=64, design="sobol", quantities=WANTED[:1])

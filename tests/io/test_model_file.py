@@ -116,9 +116,11 @@ def test_values_can_be_changed_by_path(written):
     assert study.system.frame("tip").pose[6] == -0.3
     assert study.options["span"] == (0.0, 1.0)
     assert study.system.gravity == (0.0, 0.0, -1.6)
+    assert load(written(), set={"length": 0.3}).system == load(written(), set={"parameters.length": 0.3}).system
     for path, match in (
         ("bodies.nobody.mass", "nothing of this name"),
         ("parameters.width", "no parameter 'width'"),
+        ("lenght", "nothing of this name.*length"),
         ("bodies.lower.weight", "weight: is unknown here"),
     ):
         with pytest.raises(ValueError, match=match):

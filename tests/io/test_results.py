@@ -555,7 +555,7 @@ def test_uniform_times_whatever_the_steps_are(coordinates, tmp_path):
 
 
 def test_export_in_parts_is_that_of_the_whole(whole, tmp_path, monkeypatch):
-    """Angles go on over full turns from part to part, and every so many times are those."""
+    """Angles go on over full turns from part to part, and with a stride every n-th time is there."""
     run = whole["absolute"]
     wheel = ch.System(
         [ch.Body("lower", 1.0, inertia=(1, 1, 1))], [ch.revolute("elbow", "ground", "lower", axis=(0, 1, 0))]
@@ -575,7 +575,7 @@ def test_export_in_parts_is_that_of_the_whole(whole, tmp_path, monkeypatch):
             np.testing.assert_allclose(tables[0], tables[1], rtol=1e-13, atol=1e-14)
             with np.load(files[0], allow_pickle=False) as a, np.load(files[1], allow_pickle=False) as b:
                 assert list(a) == list(b)
-                np.testing.assert_array_equal(a["t"], one.t[::every])
+                np.testing.assert_array_equal(a["t"], one.t[::stride])
                 for name in set(a) - {"bodies"}:
                     np.testing.assert_allclose(a[name], b[name], rtol=1e-13, atol=1e-14)
 

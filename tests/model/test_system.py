@@ -1,5 +1,7 @@
 """Bodies from shapes, systems from other systems."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,35 @@ def test_locking_keeps_the_name_and_the_place():
     assert (joint.kind, joint.nv) == ("weld", 0)
     np.testing.assert_allclose(joint.parent_frame, [np.sqrt(0.5), 0, 0, np.sqrt(0.5), 0, 0, 0], atol=1e-15)
     np.testing.assert_array_equal(arm().lock("shoulder").joint("shoulder").parent_frame, [1, 0, 0, 0, 0, 0, 0])
+
+
+def test_one_part_is_changed():
+    """A joint, and bodies by numbers and by density; what is not named stays."""
+    changed = arm().change("joints.shoulder", upper=1.5, stop_stiffness=200.0)
+    joint, before = changed.joint("shoulder"), arm().joint("shoulder")
+    assert (joint.upper, joint.stop_stiffness) == ((1.5,), 200.0)
+    assert joint == replace(before, upper=1.5, stop_stiffness=200.0)
+    assert changed.change("joints.shoulder", upper=before.upper, stop_stiffness=before.stop_stiffness) == arm()
+    ball = System([Body("ball", shapes=[Sphere(0.1)], density=1000.0), Body("other", 2.0)])
+    assert ball.change("bodies.ball", mass=7.0).body("ball").mass == 7.0
+    assert ball.change("bodies.ball", density=500.0).body("ball").mass == pytest.approx(ball.body("ball").mass / 2)
+    larger = ball.change("bodies.ball", shapes=[Sphere(0.2)])
+    assert larger.body("ball").mass == pytest.approx(8 * ball.body("ball").mass)
+    assert ball.change("bodies.other", mass=3.0).body("other").mass == 3.0
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "match"),
+    [
+        ("shoulder", {"upper": 1}, r"expected a part such as 'joints\.elbow'"),
+        ("joints.shoulde", {"upper": 1}, r"there is no 'joints\.shoulde'; did you mean 'shoulder'"),
+        ("joints.shoulder", {"uper": 1}, r"'joints\.shoulder' has no 'uper'; did you mean 'upper'"),
+        ("joints.shoulder", {"lower": 2, "upper": 1}, "shoulder"),
+    ],
+)
+def test_changes_that_cannot_be_made_say_why(part, values, match):
+    with pytest.raises(ValueError, match=match):
+        arm().change(part, **values)
 
 
 def test_bad_forces():

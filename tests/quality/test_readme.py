@@ -22,6 +22,7 @@ PAGES = [
     "docs/fit.md",
     "docs/higher_order.md",
     "docs/implicit.md",
+    "docs/imports.md",
     "docs/integrators.md",
     "docs/mechanisms.md",
     "docs/model_files.md",

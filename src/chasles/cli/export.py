@@ -16,7 +16,7 @@ def export(
     file: Annotated[Path | None, Parameter(help="The file to write, .csv, .parquet or .npz.")] = None,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="The file to write, as in other commands.")] = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="The same as FILE.")] = None,
     stride: Annotated[int, Parameter(help="Write every n-th saved time.")] = 1,
     law: Laws = None,
 ) -> None:

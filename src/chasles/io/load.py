@@ -36,7 +36,8 @@ def load(
     load(file).run() simulates it, load(file).system is the system, and load(file).report lists what was imported,
     approximated, and ignored; it prints as a table. No contact is simulated.
 
-    set: values of a .toml file to change, by path, {"parameters.arm": 0.3}. laws: the Python functions that it names.
+    set: values of a .toml file to change, by parameter or path: {"arm": 0.3, "bodies.hand.mass": 2}. laws: the Python
+    functions that it names.
     base: "fixed" or "floating"; URDF does not specify whether the first link is fixed to the ground. root: the folder
     that must contain meshes and included files; by default that of the file, or for URDF that of the ROS package
     around it. packages: folders of ROS packages by name, if they are not above the file.

@@ -1,6 +1,6 @@
 """Model files: a system with its start and how to simulate it, in TOML.
 
-study = load("pendulum.toml", set={"parameters.length": 0.3})
+study = load("pendulum.toml", set={"length": 0.3})
 run = study.run(span=(0, 5))
 """
 
@@ -255,7 +255,7 @@ class _Builder:
                 raise source.error("parameters", "is no table; write [parameters] and then name = value")
             given |= table
         for path in list(changes):
-            if path.startswith("parameters."):
+            if path.startswith("parameters.") or (path in given and path not in TOP):  # by its name alone too
                 name = path.removeprefix("parameters.")
                 if name not in given:
                     near = meant(name, given)
@@ -333,7 +333,7 @@ class _Builder:
         ]
         section, _, rest = path.partition(".")
         wanted = next((w for w in (path, f"{section}.{rest.partition('.')[0]}") if meant(w, known)), path)
-        near = meant(wanted, [*known, *TOP, *(f"simulation.{key}" for key in spec.SIMULATION)])
+        near = meant(wanted, [*known, *self.reader.parameters, *TOP, *(f"simulation.{key}" for key in spec.SIMULATION)])
         return f"; {near}" if near else ""
 
     def _last(self, key: str, kind: str, units: Units = ()) -> Any:

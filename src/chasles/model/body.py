@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from chasles.screw.shape import Shape
 
 UPPER = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 FAR = 8.0  # times its size, from where on a body's own frame is not used to find its inertia
+NUMBERS: dict[str, Any] = {"mass": 0.0, "com": (0.0, 0.0, 0.0), "inertia": (0.0, 0.0, 0.0)}  # beside a density
 GROUND = "ground"  # the name of the inertial frame, on which everything stands
 
 
@@ -95,6 +97,13 @@ class Body:
         object.__setattr__(self, "mass", float(mass))
         object.__setattr__(self, "com", tuple(com.tolist()))
         object.__setattr__(self, "inertia", tuple(map(tuple, rotational.tolist())))
+
+    def changed(self, **values: Any) -> Body:
+        """This body with other values. A body with density computes mass, com and inertia from its shapes again, unless
+        one of these is given."""
+        if values.keys() & NUMBERS.keys():
+            return replace(self, **{"density": None} | values)
+        return replace(self, **(NUMBERS if values.get("density", self.density) is not None else {}) | values)
 
     @property
     def massless(self) -> bool:

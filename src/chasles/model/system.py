@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from chasles.relative.mechanism import Mechanism
 
 EARTH = (0.0, 0.0, -9.81)
+CHANGEABLE = ("bodies", "joints", "frames", "forces", "actuators", "constraints", "rods")
 
 
 @dataclass(frozen=True)
@@ -333,6 +334,26 @@ class System:
     def with_gravity(self, gravity: ArrayLike) -> System:
         """This system with another gravity [m/s²]."""
         return replace(self, gravity=gravity)
+
+    def change(self, part: str, **values: Any) -> System:
+        """This system with other values of one part, which is named as in a model file: change("joints.elbow",
+        upper=1.2, stop_stiffness=2e4), change("bodies.arm", mass=3.0). All other values of the part stay."""
+        section, _, name = part.partition(".")
+        if section not in CHANGEABLE:
+            raise ValueError(f"change: {part!r}; expected a part such as 'joints.elbow', of {', '.join(CHANGEABLE)}")
+        parts = {one.name: one for one in getattr(self, section)}
+        if name not in parts:
+            raise ValueError(f"change: there is no {part!r}; {_known(name, parts, section)}")
+        if isinstance(parts[name], OfRod):
+            raise ValueError(f"change: a rod made {part!r}; change the rod")
+        known = {each.name for each in fields(parts[name]) if each.init} - {"name", "kind"}
+        for wrong in sorted(values.keys() - known):
+            has = ", ".join(sorted(known))
+            raise ValueError(f"change: {part!r} has no {wrong!r}; {meant(wrong, known)}it has {has}")
+        old = parts[name]
+        changed = old.changed(**values) if isinstance(old, Body) else replace(old, **values)
+        found: dict[str, Any] = {section: [changed if one is old else one for one in parts.values()]}
+        return replace(self, **found)
 
     def with_motors(self, joints: Iterable[str] | None = None) -> System:
         """This system with an actuator for each coordinate that has an effort limit and no actuator yet, bounded by it;

@@ -157,7 +157,7 @@ class BodyDynamics(BodyJointView):
     def _sticks_not(self) -> None:
         """What sticks is known to `simulate` alone."""
         if self.set_valued is not None:
-            refuse_sticking("this", self.mechanism.system)
+            refuse_sticking("Simulation", self.mechanism.system)
 
     def energy_scale(self, y: np.ndarray) -> float:
         """The kinetic energy of the whole system at the speed of its fastest body."""

@@ -138,7 +138,7 @@ class TreeDynamics(JointView):
     def _sticks_not(self) -> None:
         """What sticks is known to `simulate` alone."""
         if self.set_valued is not None:
-            refuse_sticking("this", self.mechanism.system)
+            refuse_sticking("Simulation", self.mechanism.system)
 
     def problem(self, u: ArrayLike | None = None) -> Motion:
         """The problem under constant generalized forces u (nv)."""
