@@ -23,25 +23,32 @@ def link(t, poses, twists, p, out):
     """A rigid link of length p[0] between points p[1:4] and p[4:7] of two bodies, as (d·d - l²) / 2 = 0."""
     d, speed, bend = np.zeros(3), np.zeros(3), np.zeros(3)
     R = np.zeros((2, 3, 3))
-    for s in range(2):
+    for s in range(2):  # number by number: products of arrays would compile ten times as long
         w, x, y, z = poses[7 * s], poses[7 * s + 1], poses[7 * s + 2], poses[7 * s + 3]
-        R[s, 0] = np.array([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)])
-        R[s, 1] = np.array([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)])
-        R[s, 2] = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
+        R[s, 0, 0], R[s, 0, 1], R[s, 0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
+        R[s, 1, 0], R[s, 1, 1], R[s, 1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
+        R[s, 2, 0], R[s, 2, 1], R[s, 2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+        a, b, c = p[1 + 3 * s], p[2 + 3 * s], p[3 + 3 * s]
+        W0, W1, W2 = twists[6 * s], twists[6 * s + 1], twists[6 * s + 2]
+        v0 = twists[6 * s + 3] + W1 * c - W2 * b
+        v1 = twists[6 * s + 4] + W2 * a - W0 * c
+        v2 = twists[6 * s + 5] + W0 * b - W1 * a
+        b0, b1, b2 = W1 * v2 - W2 * v1, W2 * v0 - W0 * v2, W0 * v1 - W1 * v0
         sign = 2.0 * s - 1.0
-        a = p[1 + 3 * s : 4 + 3 * s]
-        W, v = twists[6 * s : 6 * s + 3], twists[6 * s + 3 : 6 * s + 6]
-        d += sign * (poses[7 * s + 4 : 7 * s + 7] + R[s] @ a)
-        local = v + np.cross(W, a)
-        speed += sign * (R[s] @ local)
-        bend += sign * (R[s] @ np.cross(W, local))
+        for k in range(3):
+            d[k] += sign * (poses[7 * s + 4 + k] + R[s, k, 0] * a + R[s, k, 1] * b + R[s, k, 2] * c)
+            speed[k] += sign * (R[s, k, 0] * v0 + R[s, k, 1] * v1 + R[s, k, 2] * v2)
+            bend[k] += sign * (R[s, k, 0] * b0 + R[s, k, 1] * b1 + R[s, k, 2] * b2)
     for s in range(2):
         sign = 2.0 * s - 1.0
-        a, along = p[1 + 3 * s : 4 + 3 * s], R[s].T @ d
-        out[3 + 18 * s : 6 + 18 * s] = sign * np.cross(a, along)
-        out[6 + 18 * s : 9 + 18 * s] = sign * along
-    out[0] = 0.5 * (d @ d - p[0] * p[0])
-    out[39] = -(speed @ speed) - d @ bend
+        a, b, c = p[1 + 3 * s], p[2 + 3 * s], p[3 + 3 * s]
+        n0 = sign * (R[s, 0, 0] * d[0] + R[s, 1, 0] * d[1] + R[s, 2, 0] * d[2])
+        n1 = sign * (R[s, 0, 1] * d[0] + R[s, 1, 1] * d[1] + R[s, 2, 1] * d[2])
+        n2 = sign * (R[s, 0, 2] * d[0] + R[s, 1, 2] * d[1] + R[s, 2, 2] * d[2])
+        out[3 + 18 * s], out[4 + 18 * s], out[5 + 18 * s] = b * n2 - c * n1, c * n0 - a * n2, a * n1 - b * n0
+        out[6 + 18 * s], out[7 + 18 * s], out[8 + 18 * s] = n0, n1, n2
+    out[0] = 0.5 * (d[0] ** 2 + d[1] ** 2 + d[2] ** 2 - p[0] ** 2)
+    out[39] = -(speed[0] ** 2 + speed[1] ** 2 + speed[2] ** 2) - (d[0] * bend[0] + d[1] * bend[1] + d[2] * bend[2])
 
 
 def free_bodies(seed=3):

@@ -11,6 +11,7 @@ import pytest
 
 from chasles.kernel import numba_private
 from chasles.kernel.policy import COMPILED
+from chasles.lie import so3
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,20 +51,18 @@ PLAIN = """
 import math
 from chasles.lie import so3
 from chasles.kernel import policy
-print(policy.PLAIN, *so3.exp([0.3, -0.2, 0.5]).ravel().tolist(), float(so3.dexpinv([0.3, 0.0, 0.0])[1, 2]))
+print(policy.PLAIN, *so3.exp([0.3, -0.2, 0.5]).ravel().tolist())
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 def test_it_goes_without_private_parts_to_the_same_numbers(tmp_path):
-    found = []
-    for plain in ("0", "1"):
-        place = tmp_path / plain
-        environment = os.environ | {"CHASLES_PLAIN_NUMBA": plain, "CHASLES_CACHE_DIR": str(place)}
-        command = [sys.executable, "-c", PLAIN]
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
-        found.append(result.stdout.split())
-        assert any(place.rglob("*.nbc")) is (plain == "0")
-    assert [first for first, *_ in found] == ["False", "True"]
-    assert found[0][1:] == found[1][1:]
+    environment = os.environ | {"CHASLES_PLAIN_NUMBA": "1", "CHASLES_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", PLAIN]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+    plain, *numbers = result.stdout.split()
+    assert plain == "True"
+    assert not any(tmp_path.rglob("*.nbc"))
+    ours = so3.exp([0.3, -0.2, 0.5]).ravel().tolist()
+    assert list(map(float, numbers)) == ours

@@ -26,8 +26,15 @@ class Piece:
 def turn(axis, angle):
     """Rotation about an axis, by Rodrigues' formula."""
     x, y, z = (mp.mpf(a) / mp.sqrt(sum(mp.mpf(b) ** 2 for b in axis)) for a in axis)
-    skew = mp.matrix([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return mp.eye(3) + mp.sin(angle) * skew + (1 - mp.cos(angle)) * skew * skew
+    c, s = mp.cos_sin(angle)
+    u, v, w = (1 - c) * x, (1 - c) * y, (1 - c) * z
+    return mp.matrix(  # number by number: products of such matrices would take most of the time
+        [
+            [c + u * x, u * y - s * z, u * z + s * y],
+            [u * y + s * z, c + v * y, v * z - s * x],
+            [u * z - s * y, v * z + s * x, c + w * z],
+        ]
+    )
 
 
 def rate(function, x):

@@ -33,10 +33,10 @@ def driven():
 
 JOBS = {
     "adaptive": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, progress=False),
-    "certificate": lambda: ch.certify(ch.simulate(arm(), (0, 0.02), v=models.V, progress=False)),
-    "quantities": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, step=0.01, progress=False).energies.work,
     "absolute": lambda: ch.simulate(arm(), (0, 0.02), v=models.V, coordinates="absolute", progress=False).energies.work,
     "driven": lambda: ch.simulate(driven(), (0, 0.05), v=[*models.V[:3], 0.3], progress=False).energies.work,
+    "certificate": lambda: ch.certify(ch.simulate(arm(), (0, 0.02), v=models.V, progress=False)),
+    "quantities": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, step=0.01, progress=False).energies.work,
     "driven, absolute": lambda: (
         ch.simulate(
             driven(),
@@ -81,7 +81,7 @@ def called(job, at=None):
     return calls[0]
 
 
-@pytest.mark.first(4)
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", JOBS)
 def test_ctrl_c_as_a_python_function_begins(name):
     job = JOBS[name]

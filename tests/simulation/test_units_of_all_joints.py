@@ -72,27 +72,27 @@ def go(one: Scene, options, time=1.0, step=None):
     return one.told(run), (run.solution.steps, run.solution.rejections)
 
 
-def check_sizes(kind, shape):
+def check_sizes(kind, shape, sizes=SIZES):
     """With steps that follow the error."""
     si = scene(kind, shape)
     if shape == "loop":
         si = closed_start(si)
     for name, options in OPTIONS.items():
         expected, steps = go(si, options)
-        for units in SIZES:
+        for units in sizes:
             found, taken = go(in_units(*units)(si), options)
             assert taken == steps, (name, units)
             assert distance(found, expected).max() < 1e-10, (name, units)
 
 
-def check_times(kind, shape):
+def check_times(kind, shape, times=TIMES):
     """With given steps: tolerances of velocities are per second."""
     si = scene(kind, shape)
     if shape == "loop":
         si = closed_start(si)
     for name, options in FIXED.items():
         expected, _ = go(si, options, 1.0, 0.01)
-        for length, mass, time in TIMES:
+        for length, mass, time in times:
             found, _ = go(per(in_units(length, mass)(si), time), options, time, 0.01)
             assert distance(found, expected).max() < 1e-10, (name, length, time)
 
@@ -104,8 +104,8 @@ def test_no_kind_is_forgotten():
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("kind", "shape"), SAMPLE)
 def test_a_sample_in_other_units(kind, shape):
-    check_sizes(kind, shape)
-    check_times(kind, shape)
+    check_sizes(kind, shape, SIZES[1:2])  # those that are farthest from SI
+    check_times(kind, shape, TIMES[1:])
 
 
 def held_twice(length, mass):

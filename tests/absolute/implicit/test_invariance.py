@@ -91,7 +91,7 @@ def check_words(name, kind, shape, words=WORDS):
         assert np.all(distance(run(other, name, STEP), first).max(axis=1) < np.maximum(bound, 1e-9)), word
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("name", "kind", "shape"), SAMPLE)
 def test_a_sample(name, kind, shape):
     check_order(name, kind, shape)

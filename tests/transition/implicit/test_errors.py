@@ -119,9 +119,10 @@ def test_models_that_fail():
     assert len(caught.value.solution.t) == 6
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     "method",
-    [ch.integrate.GeneralizedAlpha(0.8), ch.integrate.GeneralizedAlpha(0.8, index=3), ch.integrate.BLieDF(3)],
+    [ch.integrate.GeneralizedAlpha(0.8), ch.integrate.BLieDF(3), ch.integrate.GeneralizedAlpha(0.8, index=3)],
     ids=str,
 )
 def test_ends_times_events_and_resuming(method):
