@@ -490,6 +490,31 @@ def test_doubts():
     assert found == "body 'rod' has a density of 7.8 kg/m³, as of a gas; for g/cm³ write \"7.8 g/cm^3\""
 
 
+def test_doubts_about_lengths_in_mm():
+    """All of a part in mm, its joints alone, or gravity."""
+    in_mm = chasles.Body("rod", shapes=[chasles.shapes.Cylinder(10.0, 200.0)], density=7850.0)
+    hinges = [chasles.revolute("a", "ground", "rod", axis=(0, 1, 0))]
+    (found,) = doubts(chasles.System([in_mm], hinges), {})
+    assert found.startswith("body 'rod' has 4.93e+08 kg by its shapes and density, and a radius of gyration of ")
+    assert found.endswith('lengths are in m: for others write "25 mm"')
+    for rod in (
+        chasles.Body("rod", shapes=[chasles.shapes.Cylinder(0.01, 0.2)], density=7850.0),
+        chasles.Body("rod", 0.5, inertia=(2e-3, 2e-3, 1e-5)),
+    ):
+        tip = chasles.Body("tip", 0.5, inertia=(2e-3, 2e-3, 1e-5))
+        far = chasles.revolute("b", "rod", "tip", axis=(0, 1, 0), at=(0, 0, -200))
+        (found,) = doubts(chasles.System([rod, tip], [*hinges, far]), {})
+        assert found.startswith("body 'rod' has places 200 m apart, and a radius of gyration of 0.0")
+    (found,) = doubts(chasles.System([rod], hinges, gravity=(0, 0, -9810)), {})
+    assert found == 'gravity is 9810 m/s²; for mm/s² write "9810 mm/s^2"'
+
+
+def test_nothing_in_the_gallery_is_doubted():
+    for name in chasles.gallery.model_files():
+        study = chasles.load(name)
+        assert doubts(study.system, study.initial) == [], name
+
+
 @pytest.mark.parametrize(
     ("shell", "status"),
     [

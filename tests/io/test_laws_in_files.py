@@ -147,6 +147,10 @@ def test_mistakes_have_a_line(file, old, new, there, message):
         ("angle [deg];lift [furlong]\n0;0\n1;1\n", "is in 'furlong'"),
         ("angle [deg];lift [mm]\n0;0\n", "has 2 lines"),
         ("angle [deg];lift [mm]\n0;0\n1;nan\n", "row 3 has 'nan'"),
+        (
+            "# of a cam\nangle [deg];lift [mm]\n0;0\n\n20;1\n10;2\n",
+            "cam.csv: row 6 has 10 in column 'angle' after 20; expected ascending order",
+        ),
         ("angle;lift\n" + "0;0\n" * 3000, "at most 2000"),
     ],
 )

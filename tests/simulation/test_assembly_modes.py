@@ -164,3 +164,51 @@ def test_in_files_and_on_the_command_line(tmp_path):
     path.write_text(text.format("true"), encoding="utf-8")
     with pytest.raises(ValueError, match=r"initial.mode.*whole number"):
         load(path)
+
+
+SCISSOR = """
+gravity = [0, 0, -9.81]
+bodies = [
+  { name = "a", mass = 8, com = [0.6, 0, 0], inertia = [0.01, 0.96, 0.96] },
+  { name = "b", mass = 8, com = [0.6, 0, 0], inertia = [0.01, 0.96, 0.96] },
+  { name = "shoe", mass = 1, inertia = [0.01, 0.01, 0.01] },
+  { name = "roller", mass = 1, inertia = [0.01, 0.01, 0.01] },
+  { name = "table", mass = 150, inertia = [10, 10, 10] },
+]
+joints = [
+  { name = "foot", kind = "revolute", parent = "ground", child = "a", axis = [0, -1, 0] },
+  { name = "slide", kind = "prismatic", parent = "ground", child = "shoe", axis = [1, 0, 0] },
+  { name = "foot b", kind = "revolute", parent = "shoe", child = "b", axis = [0, -1, 0] },
+  { name = "cross", kind="revolute", parent = "a", child="b", axis=[0, -1, 0], at=[0.6, 0, 0], child_at=[0.6, 0, 0] },
+  { name = "top b", kind = "revolute", parent = "b", child = "table", axis = [0, -1, 0], at = [1.2, 0, 0] },
+  { name = "rail", kind = "prismatic", parent = "table", child = "roller", axis = [1, 0, 0] },
+  { name = "top a", kind = "revolute", parent = "a", child = "roller", axis = [0, -1, 0], at = [1.2, 0, 0] },
+]
+constraints = [{ name = "pump", kind = "drive", joint = "slide", value = "start - 0.4 * smooth(t, 0, 2)" }]
+initial = { q = { foot = "20 deg" }, held = ["foot"], mode = MODE }
+simulation = { span = [0, 0.1], method = "rk4", step = "50 ms" }
+"""
+
+
+def test_a_scissor_lift_that_a_drive_begins_to_lift_from_any_start(tmp_path):
+    """The drive begins where the shoe is, so that it chooses nothing; bars that lie on each other are no mode. What the
+    pump gives at rest: virtual work of all weights."""
+    from chasles.cli.check import report
+    from chasles.io.load import load
+
+    path, angle, uprights = tmp_path / "scissor.toml", np.radians(20.0), []
+    for mode in (1, 2):
+        path.write_text(SCISSOR.replace("MODE", str(mode)), encoding="utf-8")
+        lines = report(load(path))["lines"]
+        assert any(line.startswith("2 assembly modes with 'foot' held") for line in lines)
+        (taken,) = (line for line in lines if line.endswith("(taken)"))
+        assert taken.strip().startswith(f"mode {mode}: slide 1.128")
+        run = load(path).run(certificate=False)
+        assert run.joint("slide").q[0, 0] == pytest.approx(1.2 * np.cos(angle), rel=1e-12)
+        weight = 9.81 * (150 + 1 + 0.5 * 16)
+        assert run.force("pump")[0, 0] == pytest.approx(-weight / np.tan(angle), rel=1e-9)
+        uprights.append(run["table"].pose[0, 0] > 0.5)
+    assert sorted(uprights) == [False, True]
+    path.write_text(SCISSOR.replace("MODE", "3"), encoding="utf-8")
+    with pytest.raises(ValueError, match="mode 3 is asked for; found were 2"):
+        load(path)

@@ -54,10 +54,7 @@ def judge_transitions(judge: Judge) -> str:
     judge.findings += voices.drives(judge.run.mechanism.system, start, end, judge.rng, judge.limits[voices.DRIVES])
     judge.findings += voices.events(judge.run, made.events, start, end)
     if not any(found.event.terminal for found in judge.run.solution.events):  # where one ended the run is no step's end
-        again, before = own.y[-1], judge.run.solution.y[-1]
-        off, bit = float(np.abs(again - before).max()), float(np.spacing(np.abs(before).max()))
-        # points that are saved between steps may change what is zero but for rounding
-        how = "in the same bits" if (again == before).all() else "within a rounding" if off <= bit else "elsewhere"
-        note = f"the run computed again ends {how}"
-        judge.findings.append(Finding(voices.REPETITION, float(how == "elsewhere"), 0.0, note, count=True))
+        same = bool((own.y[-1] == judge.run.solution.y[-1]).all())
+        note = f"the run computed again ends {'in the same bits' if same else 'elsewhere'}"
+        judge.findings.append(Finding(voices.REPETITION, float(not same), 0.0, note, count=True))
     return ""

@@ -67,7 +67,7 @@ def recording(given: Any, number: int = 1) -> Recording:
 
 
 def _read(path: Path) -> Recording:
-    names, units, rows = titled_rows(path, MOST_ROWS, least=2)
+    names, units, rows, lines = titled_rows(path, MOST_ROWS, least=2)
     if doubled := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"{path.name} has two columns {doubled[0]!r}; give each its own name")
     factors = []
@@ -79,10 +79,10 @@ def _read(path: Path) -> Recording:
     table = np.full((len(rows), len(names)), np.nan)
     for number, row in enumerate(rows):
         if len(row) != len(names):
-            raise ValueError(f"{path.name}: row {number + 2} has {len(row)} cells; its header has {len(names)}")
+            raise ValueError(f"{path.name}: row {lines[number]} has {len(row)} cells; its header has {len(names)}")
         for k, cell in enumerate(row):
             if cell.strip():
-                table[number, k] = factors[k] * _number(path, cell, number + 2, names[k])
+                table[number, k] = factors[k] * _number(path, cell, lines[number], names[k])
     return _recording(path.name, dict(zip(names, table.T, strict=True)), dict(zip(names, units, strict=True)))
 
 

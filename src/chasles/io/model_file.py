@@ -403,6 +403,8 @@ class _Builder:
                     own = {**reader.parameters, START: self.starts[waits.name]}
                     self.reader = Reader(own, reader.laws, reader.tables, reader.dimensions)
                 made.append(self._thing(source, place, section, spec.SECTIONS[section], entry))
+                if self.reader is not reader:
+                    object.__setattr__(made[-1], "begins_anywhere", True)
                 self.reader = reader
         if section == "joints":
             self.joints = {joint.name: joint for joint in made}

@@ -9,12 +9,13 @@ value = "lift(2 * pi * t)"
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chasles.io.source import within
 from chasles.io.units import check, exact, unit_of
@@ -44,8 +45,19 @@ def read_table(given: Any, folder: Path, numbers: Callable[[Any], tuple[float, .
     if not isinstance(given["file"], str):
         raise ValueError(f"file is {given['file']!r}; expected a name")
     path = within(folder, given["file"], "table")
-    x, y = _columns(path, [given["x"], given["y"]])
-    return checked(Table(kind, x, y))
+    read = titled_rows(path, MOST)
+    x, y = _columns(path, read, [given["x"], given["y"]])
+    for k, (before, after) in enumerate(itertools.pairwise(x), 1):
+        if not before < after:
+            cells = [read.rows[row][read.names.index(given["x"])].strip() for row in (k, k - 1)]
+            raise ValueError(
+                f"{path.name}: row {read.lines[k]} has {cells[0]} in column {given['x']!r} after {cells[1]}; expected "
+                "ascending order"
+            )
+    try:
+        return checked(Table(kind, x, y))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
 
 
 def read_profile(given: Any, folder: Path, points: Callable[[Any], Any]) -> Any:
@@ -57,13 +69,22 @@ def read_profile(given: Any, folder: Path, points: Callable[[Any], Any]) -> Any:
             raise ValueError(f"has {key!r}; expected file, x, y")
     if not all(isinstance(given.get(key), str) for key in ("file", "x", "y")):
         raise ValueError('expected { file = "name.csv", x = "column", y = "column" }, or a list of points')
-    columns = _columns(within(folder, given["file"], "table"), [given["x"], given["y"]], "m")
+    path = within(folder, given["file"], "table")
+    columns = _columns(path, titled_rows(path, MOST), [given["x"], given["y"]], "m")
     return tuple(zip(*columns, strict=True))
 
 
-def titled_rows(path: Path, most: int, least: int = 2) -> tuple[list[str], list[str], list[list[str]]]:
-    """Names and units of the columns of a CSV file, and the cells of its rows. Separated by commas, semicolons or tabs;
-    lines with # are comments."""
+class TitledRows(NamedTuple):
+    """Names and units of the columns of a CSV file, the cells of its rows, and the lines of the file they are in."""
+
+    names: list[str]
+    units: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+
+def titled_rows(path: Path, most: int, least: int = 2) -> TitledRows:
+    """Read a CSV file. Cells are separated by commas, semicolons or tabs; lines with # are comments."""
     try:
         if not path.is_file() and path.exists():  # reading from a pipe would wait for ever
             raise ValueError(f"{path.name} is a folder, a pipe or a device; expected a file")
@@ -74,7 +95,9 @@ def titled_rows(path: Path, most: int, least: int = 2) -> tuple[list[str], list[
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path.name} is not UTF-8 text") from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    every = enumerate(text.splitlines(), 1)
+    numbered = [(number, line) for number, line in every if line.strip() and not line.lstrip().startswith("#")]
+    lines = [line for _, line in numbered]
     if len(lines) < least + 1:
         wanted = {1: "one row", 2: "two rows"}.get(least, f"{least} rows")
         raise ValueError(f"{path.name} has {len(lines)} lines; expected a header and at least {wanted}")
@@ -82,13 +105,16 @@ def titled_rows(path: Path, most: int, least: int = 2) -> tuple[list[str], list[
         raise ValueError(f"{path.name} has {len(lines) - 1} rows; at most {most} are read: take fewer points")
     separator = next((one for one in ("\t", ";", ",") if one in lines[0]), ",")
     header, *rows = csv.reader(lines, delimiter=separator)
+    if len(rows) + 1 != len(lines):
+        raise ValueError(f"{path.name} has a cell over several lines; expected one row in each line")
     titles = [_TITLE.fullmatch(title) for title in header]
     names = [found.group(1) if found else "" for found in titles]
-    return names, [(found.group(2) if found else None) or "" for found in titles], rows
+    units = [(found.group(2) if found else None) or "" for found in titles]
+    return TitledRows(names, units, rows, [number for number, _ in numbered[1:]])
 
 
-def _columns(path: Path, wanted: list[Any], asked: str = "") -> list[tuple[float, ...]]:
-    names, units, rows = titled_rows(path, MOST)
+def _columns(path: Path, given: TitledRows, wanted: list[Any], asked: str = "") -> list[tuple[float, ...]]:
+    names, units, rows, lines = given
     result = []
     for name in wanted:
         if name not in names:
@@ -102,7 +128,8 @@ def _columns(path: Path, wanted: list[Any], asked: str = "") -> list[tuple[float
                 check(unit, own.dimension, [asked])
         except ValueError as error:
             raise ValueError(f"{path.name}: column {name!r} is in {unit!r}; {error}") from None
-        result.append(tuple(own.of(_number(path, row, k, number + 2)) for number, row in enumerate(rows)))
+        cells = zip(rows, lines, strict=True)
+        result.append(tuple(own.of(_number(path, row, k, line)) for row, line in cells))
     return result
 
 

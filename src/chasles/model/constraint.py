@@ -7,7 +7,7 @@ that close the tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,8 @@ class Drive:
     value: Any
     coordinate: int = 0
     parameters: Sequence[float] = ()
+    # whether it begins wherever its joint is, `start` in a model file: then it has no part in finding the start
+    begins_anywhere: bool = field(init=False, default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_name("Drive", self.name)

@@ -303,7 +303,7 @@ class Loading(NamedTuple):
 
     def added_to(self, problem: Any, control: slice, u: np.ndarray) -> Any:
         """The problem with this friction, whose field is then plain Python around the compiled one."""
-        inner, parameters, dynamics = problem.field, problem.parameters.copy(), self.dynamics
+        inner, dynamics = problem.field, self.dynamics
         columns, given = self.set_valued.columns, dynamics.to_joints(u)
         moving = ~self.held.stuck
 
@@ -312,8 +312,10 @@ class Loading(NamedTuple):
             x = self.set_valued.under_way(dynamics.in_joints, q, v, given, t, self.held)[1] * self.set_valued.scale
             under, out = given.copy(), np.empty(problem.space.dimension)
             under[columns[moving]] += x[moving]
-            parameters[control] = dynamics.from_joints(under)
-            inner(t, y, parameters, out)
+            p[control] = dynamics.from_joints(under)
+            inner(
+                t, y, p, out
+            )  # on its own parameters: a projection after a step takes the factor that this leaves there
             return out
 
         return replace(problem, field=loaded_motion)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, EnergyMomentum
 from chasles.integrate.event import INSTANT, Event, Occurrence
 from chasles.integrate.options import check_stops
 from chasles.integrate.solution import COUNTED_WORK, Solution
@@ -46,6 +46,11 @@ class Transitions(SetValued):
             raise ValueError(
                 f"simulate: the friction of {loaded[0]!r} is in proportion to its load, which explicit methods follow; "
                 f'take method="dopri5" in place of {type(method).__name__}, or friction [N or N m]'
+            )
+        if isinstance(method, EnergyMomentum):
+            raise ValueError(
+                f"simulate: {self.names[0]!r} sticks or strikes, and EnergyMomentum cannot hold a coordinate; take "
+                'method="rattle" or an explicit one, or smooth friction (friction_speed > 0) and compliant stops'
             )
         if isinstance(method, BLieDF):
             raise ValueError(

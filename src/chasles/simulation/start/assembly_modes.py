@@ -13,6 +13,7 @@ from chasles.assembly.mobility import mobility
 from chasles.assembly.search import ASSEMBLED, attempt
 from chasles.constraint.errors import AssemblyError
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.constraint import Drive
 from chasles.model.force import JointForce
 from chasles.model.system import System
 from chasles.relative.loop.assembly import LoopEquations
@@ -61,7 +62,8 @@ def assembly_modes(
     if unknown := [one for one in kept if one not in names]:
         raise ValueError(f"{name}: held names {unknown[0]!r}, of which q has no value")
     given = by_name(f"{name}: q", own, "q", q)
-    found = modes(name, own, own.neutral() if given is None else own.tables.check_q(name, given), kept, t, guesses)
+    start = own.neutral() if given is None else own.tables.check_q(name, given)
+    found = modes(name, undriven(own), start, kept, t, guesses)
     if own is mechanism:
         return found
     every = []
@@ -84,13 +86,28 @@ def with_joints(mechanism: ClosedMechanism, names: Iterable[str]) -> ClosedMecha
     return ClosedMechanism(replace(system, forces=[*system.forces, *still]), tuple(closing))
 
 
+def undriven(mechanism: ClosedMechanism) -> ClosedMechanism:
+    """The mechanism without drives that begin wherever it is: they choose no configuration."""
+    system, cut = mechanism.system, tuple(joint.name for joint in mechanism.split.cut)
+    started = [item for item in system.constraints if isinstance(item, Drive) and item.begins_anywhere]
+    others = [item for item in system.constraints if item not in started]
+    if not started or not (others or cut):
+        return mechanism
+    pushed = {item.joint: system.joint(item.joint, "start").nv for item in started}
+    still = [JointForce(f"start of {name}", name, (0.0,) * nv) for name, nv in pushed.items()]
+    found = ClosedMechanism(replace(system, constraints=others, forces=[*system.forces, *still]), cut)
+    return found if found.tree.coordinates == mechanism.tree.coordinates else mechanism
+
+
 def modes(
     where: str, mechanism: ClosedMechanism, start: np.ndarray, held: Sequence[str], t: float, guesses: int = GUESSES
 ) -> list[AssemblyMode]:
-    """The modes of a mechanism with the coordinates of some joints held as they are at `start`."""
+    """The modes of a mechanism with the coordinates of some joints held as they are at `start`. Configurations that can
+    move all the same, as bars that lie on each other, are none, unless all are such."""
     equations = LoopEquations(mechanism, t, held)
     found: list[np.ndarray] = []
     seen: list[np.ndarray] = []
+    moving: list[np.ndarray] = []
     last = 0
     for k, guess in enumerate(_guesses(equations, start, guesses)):
         if k > FRUITLESS + 2 * last:
@@ -101,10 +118,14 @@ def modes(
         bodies = _bodies(mechanism, place, equations.length)
         if any(np.abs(bodies - other).max(initial=0.0) < APART for other in seen):
             continue
-        _require_single(where, equations, place, held)
-        found.append(_in_the_turns_of(mechanism, start, place))
         seen.append(bodies)
+        if mobility(equations, place)[1].shape[1]:
+            moving.append(place)
+            continue
+        found.append(_in_the_turns_of(mechanism, start, place))
         last = k
+    if moving and not found:
+        _refuse_moving(where, equations, moving[0], held)
     if not found:
         kept = f" with {', '.join(map(repr, held))} as given" if held else ""
         raise AssemblyError(f"{where}: no configuration{kept} was found that satisfies all constraints")
@@ -146,11 +167,9 @@ def _distance(equations: LoopEquations, start: np.ndarray, q: np.ndarray) -> flo
     return float(np.linalg.norm(equations.mechanism.difference(q, start) / equations.sizes()))
 
 
-def _require_single(where: str, equations: LoopEquations, q: np.ndarray, held: Sequence[str]) -> None:
-    """ValueError if a configuration can move with what is held."""
+def _refuse_moving(where: str, equations: LoopEquations, q: np.ndarray, held: Sequence[str]) -> None:
+    """ValueError for a configuration that can move with what is held."""
     free = mobility(equations, q)[1]
-    if not free.shape[1]:
-        return
     moving = np.abs(free / equations.sizes()[:, None]).max(axis=1)
     which = np.flatnonzero(moving > 1e-6 * moving.max())
     names = dict.fromkeys(equations.mechanism.tables.joint_of_velocity(int(k)) for k in which)

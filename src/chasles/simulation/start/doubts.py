@@ -10,14 +10,19 @@ import numpy as np
 
 from chasles.model.body import Body
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import own_parts
+from chasles.model.scale import body_sizes
 from chasles.model.system import System
 
 if TYPE_CHECKING:
     from chasles.simulation.run_task import Task
 
 TURN = 2 * math.pi
-DENSE, THIN = 1e5, 1e-3  # [kg/m³] of a ball with the mass and the radius of gyration of a body: no material is so
+DENSE, THIN = 1e6, 1e-3  # [kg/m³] of a ball with the mass and the radius of gyration of a body: no material is so
 GAS = 25.0  # [kg/m³]: hardly a solid is so light, and the heaviest metals have 23 g/cm³
+MASSIVE = 1e6  # [kg]: more than a part by its shapes, but a cubic centimeter of plastic if mm are read as m
+FAR, REMOTE = 20.0, 100.0  # [m], and radii of gyration, between places on one body: its lengths have two units
+HEAVY_FIELD = 300.0  # [m/s²]: the Sun has 274, and 9810 mm/s² is meant
 
 
 def doubts(system: System, initial: Mapping[str, Any], task: Task | None = None) -> list[str]:
@@ -51,7 +56,20 @@ def _loose(system: System) -> Iterator[str]:
 
 
 def _units(system: System) -> Iterator[str]:
-    for body in system.bodies:
+    if (gravity := float(np.linalg.norm(system.gravity))) > HEAVY_FIELD:
+        yield f'gravity is {gravity:g} m/s²; for mm/s² write "{gravity:g} mm/s^2"'
+    sizes = body_sizes(system)
+    for body in own_parts(system.bodies):
+        if body.density is not None and body.density >= GAS and body.mass > MASSIVE:
+            yield (
+                f"body {body.name!r} has {body.mass:.3g} kg by its shapes and density, and a radius of gyration of "
+                f'{_gyration(body):.3g} m; lengths are in m: for others write "25 mm"'
+            )
+        elif sizes[body.name] > max(FAR, REMOTE * (_gyration(body) or np.inf)):
+            yield (
+                f"body {body.name!r} has places {sizes[body.name]:.3g} m apart, and a radius of gyration of "
+                f'{_gyration(body):.3g} m; lengths are in m: for others write "25 mm"'
+            )
         if body.density is not None and body.density < GAS:
             yield (
                 f"body {body.name!r} has a density of {body.density:g} kg/m³, as of a gas; for g/cm³ write "

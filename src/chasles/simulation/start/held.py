@@ -11,7 +11,7 @@ from chasles.constraint.errors import AssemblyError
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.simulation.start.assembly_modes import modes, with_joints
+from chasles.simulation.start.assembly_modes import modes, undriven, with_joints
 from chasles.simulation.start.refusal import violated
 from chasles.simulation.start.values import Values, by_name, in_the_turn_of, shown_values
 
@@ -124,7 +124,7 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
     def positions(names: Sequence[str]) -> np.ndarray:
         if wanted.mode is None:
             return own.assemble(guess, t, held=names)
-        found = modes(where, own, start, names, t)
+        found = modes(where, undriven(own), start, names, t)
         if wanted.mode > len(found):
             raise ValueError(
                 f"{where}: mode {wanted.mode} is asked for; found were {len(found)} with these values held"
