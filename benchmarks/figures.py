@@ -59,10 +59,9 @@ def loops() -> str:
     found, _ = controller_speed.measured()
     beyond = {name: total - needed for name, (total, needed) in found.items()}
     return (
-        f"On a 7-joint arm a step costs {beyond['Simulation.step()']:.1f} µs beyond the step itself, with an input "
-        f"{beyond['Simulation.step(u)']:.1f} µs. `simulate(controller=...)` costs "
-        f"{beyond['simulate(controller=), rk4']:.0f} µs a period of fixed steps beyond the steps and your function "
-        "(`python -m benchmarks.controller_speed`)."
+        f"The overhead on a 7-joint arm is {beyond['Simulation.step()']:.1f} µs per step, "
+        f"{beyond['Simulation.step(u)']:.1f} µs with an input, and {beyond['simulate(controller=), rk4']:.0f} µs per "
+        "period with `simulate(controller=...)`, without your function (`python -m benchmarks.controller_speed`)."
     )
 
 

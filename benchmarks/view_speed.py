@@ -143,15 +143,15 @@ def measured(folder: Path) -> str:
         [f"largest difference in it, of quaternions and positions [m], at {says['checked']} times", "1e-6", errors],
     ]  # fmt: skip
     own, between, _ = frame_time(folder)
-    rows.append(["a picture with 100 bodies: in the page's script", "", f"{own:.0f} ms"])
-    rows.append(["and from picture to picture, drawn in software", "", f"{1e-3 * between:.1f} s"])
+    rows.append(["a frame with 100 bodies: time in the page's script", "", f"{own:.0f} ms"])
+    rows.append(["time per frame, software rendering", "", f"{1e-3 * between:.1f} s"])
     for running, browser in ((True, "in a browser that is running"), (False, "with the start of Chromium")):
         for run, times in zip(("new", "shown before"), first_picture(folder, running), strict=True):
             value = f"{median(times):.1f} s ({min(times):.1f} to {max(times):.1f})"
             rows.append(
                 [f"first picture after the start of `chasles view`, {browser}, of a run that is {run}", "2 s", value]
             )
-    return page.table(["", "bar", "measured"], rows, align="---")
+    return page.table(["", "target", "measured"], rows, align="---")
 
 
 def main() -> None:

@@ -374,7 +374,9 @@ def test_examples_of_changes_in_the_help_work():
     said = run("run", "--help").stdout
     examples = re.findall(r"chasles run (\w+) --set (\S+)", said)
     assert examples
-    for model, change in [*examples, ("heavy_top", re.findall(r"such\s+as\s+(\S+=\S+);", said)[0])]:
+    shown = re.search(r"such\s+as\s+(\S+=\S+)\s+or\s+(\S+=\S+);", said)
+    assert shown is not None
+    for model, change in [*examples, *(("heavy_top", each) for each in shown.groups())]:
         find_study(model, [change])
 
 

@@ -15,7 +15,7 @@ MOST = 30  # words
 
 def sentences(text: str) -> list[str]:
     """The sentences of a Markdown text, without code. A formula or a literal is one word; `:` and `;` end a clause."""
-    text = CODE.sub("\n\n", text)
+    text = re.sub(r"\\$", "", CODE.sub("\n\n", text), flags=re.MULTILINE)  # hard line breaks
     text = re.sub(r"<[^>]+>", " ", text)
     text = MATH.sub("x", text)
     text = LITERAL.sub("x", LINK.sub(r"\1", text))

@@ -122,5 +122,5 @@ def test_commands_in_pages_exist(texts):
 def test_links_of_all_pages_lead_somewhere(texts):
     for page, text in texts.items():
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-            if "://" not in target and not re.search(r"(^|/)api/|gallery\.md$|\.html$", target):
+            if "://" not in target and not target.endswith(".html"):  # generated pages have no file: {doc} names them
                 assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"

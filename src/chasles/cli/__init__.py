@@ -15,7 +15,7 @@ from chasles.cli import streams
 if TYPE_CHECKING:
     import cyclopts
 
-HELP = "The dynamics of mechanisms on Lie groups."
+HELP = "Simulate mechanisms on Lie groups."
 COMMANDS = (
     *(
         "animate",
@@ -60,7 +60,7 @@ def overview() -> str:
     import textwrap
 
     width = shutil.get_terminal_size().columns
-    lines = ["Usage: chasles COMMAND", "", HELP, "", "Commands, `chasles COMMAND --help` says more:"]
+    lines = ["Usage: chasles COMMAND", "", HELP, "", "Commands (details: `chasles COMMAND --help`):"]
     for name in COMMANDS:
         lines += textwrap.wrap(
             summary(name), max(width, 40), initial_indent=f"  {name:<12}", subsequent_indent=14 * " "

@@ -34,7 +34,7 @@ def animate(
     change: Changes = None,
     law: Laws = None,
 ) -> None:
-    """Write a film of a run as GIF or MP4, without a screen. A model is simulated first, as by `chasles run`.
+    """Write an animation of a run as GIF or MP4, without a display. A model is simulated first, as by `chasles run`.
 
     Examples:
 

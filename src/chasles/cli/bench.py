@@ -15,7 +15,7 @@ def bench(
     rounds: Annotated[int, Parameter(help="How often each is timed.")] = 3,
     write: Annotated[bool, Parameter(negative=(), help="Write the page of the documentation.")] = False,
 ) -> None:
-    """Time the same work by chasles and by every installed peer, in turns, and show the ratios.
+    """Time chasles and every installed peer on the same work, alternately, and show the ratios.
 
     chasles bench
     chasles bench trees --rounds 5

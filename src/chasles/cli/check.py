@@ -25,13 +25,13 @@ def check(
     law: Laws = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Check a model, and show its bodies, joints, start, freedoms and redundant constraints.
+    """Check a model, and show its bodies, joints, start, degrees of freedom, and redundant constraints.
 
-    It finds every mistake that `chasles run` would find, and warns of what looks like one.
+    It reports every error that `chasles run` would report, and warns of suspicious values.
 
     chasles check three_bar
 
-    The exit status is 2 if `chasles run` would refuse the model.
+    The exit status is 2 if the model has an error.
     """
     console = Console(stderr=json_output)
     from chasles.display.progress import Progress

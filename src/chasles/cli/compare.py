@@ -27,7 +27,7 @@ def compare(
         list[str] | None,
         Parameter(
             negative=(),
-            help="Only this method, such as rk4, cf4 or hem5; may be given again; all for every explicit one.",
+            help="Only this method, such as rk4, cf4 or hem5; repeatable; all for every explicit one.",
         ),
     ] = None,
     output: Annotated[

@@ -17,7 +17,7 @@ def convert(
     base: Annotated[
         Literal["fixed", "floating"], Parameter(help="Whether the first link of a URDF stands or floats.")
     ] = "fixed",
-    force: Annotated[bool, Parameter(negative=(), help="Write over a file that is there.")] = False,
+    force: Annotated[bool, Parameter(negative=(), help="Overwrite an existing file.")] = False,
 ) -> None:
     """Convert a model to a model file of chasles, and report what was imported and what was not.
 

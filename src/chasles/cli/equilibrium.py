@@ -30,7 +30,7 @@ def equilibrium(
     ] = None,
     points: Annotated[int, Parameter(help="Points of the branch, at most.")] = 400,
     joint: Annotated[
-        list[str] | None, Parameter(negative=(), help="A joint to draw; may be given again. By default all.")
+        list[str] | None, Parameter(negative=(), help="A joint to draw; repeatable. By default all.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -40,7 +40,7 @@ def equilibrium(
     law: Laws = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Find the equilibrium near the start of a model, or follow it over a parameter, through folds.
+    """Find the equilibrium near the start of a model, or follow it over a parameter, past turning points.
 
     Stable parts of the branch are drawn solid, others dashed; folds (snap-through) and bifurcations are marked.
 

@@ -19,16 +19,16 @@ def fit(
         list[str] | None,
         Parameter(
             negative=(),
-            help='What is to be found: length, "length=0.1:2", or with a prior, "mass~normal(1, 0.1)"; again for more.',
+            help='Unknown to estimate: length, "length=0.1:2", or with a prior, "mass~normal(1, 0.1)"; again for more.',
         ),
     ] = None,
     own: Annotated[
         list[str] | None,
-        Parameter(negative=(), help="The same, but found for each experiment apart: initial.q.pivot."),
+        Parameter(negative=(), help="The same, but estimated for each experiment separately: initial.q.pivot."),
     ] = None,
     column: Annotated[
         list[str] | None,
-        Parameter(negative=(), help="What a column measures: u=bodies.tip.position.x; may be given again."),
+        Parameter(negative=(), help="What a column measures: u=bodies.tip.position.x; repeatable."),
     ] = None,
     noise: Annotated[
         list[str] | None, Parameter(negative=(), help='Of a sensor: "bodies.tip.position=2 mm"; else it is estimated.')
@@ -37,24 +37,28 @@ def fit(
         list[str] | None, Parameter(negative=(), help='Of a sensor [s], or a range: "bodies.tip.position=0:50 ms".')
     ] = None,
     bias: Annotated[
-        list[str] | None, Parameter(negative=(), help="A sensor with an unknown constant error; may be given again.")
+        list[str] | None, Parameter(negative=(), help="A sensor with an unknown constant error; repeatable.")
     ] = None,
     inputs: Annotated[
         str, Parameter(help='Columns "inputs.motor" are "held" from each row to the next, or "linear" between rows.')
     ] = "held",
-    loss: Annotated[str, Parameter(help="linear; soft_l1, huber, cauchy or arctan bear outliers.")] = "linear",
+    loss: Annotated[
+        str, Parameter(help="linear; soft_l1, huber, cauchy and arctan are robust against outliers.")
+    ] = "linear",
     span: Annotated[
         tuple[float, float] | None,
         Parameter(help="Start and end of the simulation [s]; else from the start of the model to the last row."),
     ] = None,
     law: Laws = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Model file with what was found.")] = None,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Model file with the estimated values.")
+    ] = None,
     picture: Annotated[Path | None, Parameter(help="Measured and fitted, as .png, .pdf or .svg.")] = None,
     report: Annotated[Path | None, Parameter(help="A page (.html) with all of it.")] = None,
 ) -> None:
-    """Fit unknown numbers of a model to measured data, and estimate their uncertainty.
+    """Estimate unknown parameters of a model from measured data, with confidence intervals.
 
-    Columns of the data are called as what they measure: "joints.elbow [deg]", "bodies.hand.position.x [mm]". Examples:
+    Name the columns of the data by what they measure: "joints.elbow [deg]", "bodies.hand.position.x [mm]". Examples:
 
         chasles fit pendulum.toml track.csv --unknown length=0.1:2 --unknown damping=0:1 -o fitted.toml
         chasles fit arm.toml one.csv two.csv --unknown bodies.link --own initial.q --picture fit.png

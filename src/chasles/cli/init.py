@@ -18,7 +18,7 @@ def init(
         bool,
         Parameter(negative=(), help="Write the JSON Schema of model files, for editors."),
     ] = False,
-    force: Annotated[bool, Parameter(negative=(), help="Write over a file that is there.")] = False,
+    force: Annotated[bool, Parameter(negative=(), help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a system of the gallery as a commented model file to start from.
 

@@ -21,22 +21,24 @@ def linearize(
     *,
     change: Changes = None,
     law: Laws = None,
-    at_start: Annotated[bool, Parameter(negative=(), help="About the start of the model, not an equilibrium.")] = False,
+    at_start: Annotated[
+        bool, Parameter(negative=(), help="Linearize about the start, not about an equilibrium.")
+    ] = False,
     mode: Annotated[
-        list[int] | None, Parameter(negative=(), help="Number of a mode to show or write; may be given again.")
+        list[int] | None, Parameter(negative=(), help="Number of a mode to show or write; repeatable.")
     ] = None,
     view: Annotated[bool, Parameter(negative=(), help="Show the modes in 3D, in the browser.")] = False,
     output: Annotated[
         Path | None,
         Parameter(
             name=["--output", "-o"],
-            help="File to write: .html (in 3D), .gif or .mp4 (one mode as a film), .png, .svg or .pdf (what moves in "
+            help="File to write: .html (in 3D), .gif or .mp4 (one mode, animated), .png, .svg or .pdf (what moves in "
             "each mode).",
         ),
     ] = None,
     amplitude: Annotated[
         float | None,
-        Parameter(help="Of the largest coordinate of the modes shown [rad or m]; by default as can be seen."),
+        Parameter(help="Of the largest coordinate of the modes shown [rad or m]; by default large enough to see."),
     ] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:

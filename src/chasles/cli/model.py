@@ -19,12 +19,12 @@ Model = Annotated[
 ]
 Changes = Annotated[
     list[str] | None,
-    Parameter(name="--set", negative=(), help="Change a value, such as parameters.arm=0.3; may be given again."),
+    Parameter(name="--set", negative=(), help="Change a value, such as arm=0.3 or bodies.top.density=800; repeatable."),
 ]
 
 Laws = Annotated[
     list[Path] | None,
-    Parameter(name="--law", negative=(), help="A Python file with the laws that the model names; may be given again."),
+    Parameter(name="--law", negative=(), help="A Python file with the laws that the model names; repeatable."),
 ]
 
 

@@ -20,7 +20,7 @@ def plan(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Result file (.h5) to write.")] = None,
     picture: Annotated[Path | None, Parameter(help="Coordinates and inputs, as .png, .pdf or .svg.")] = None,
 ) -> None:
-    """Find the best motion to a goal: inputs with the least cost, such as effort or time, within limits.
+    """Find the inputs with the least cost (such as effort or time) that reach a goal within limits.
 
     The motion starts as the model file says. A task file has the time, and what is asked for:
 

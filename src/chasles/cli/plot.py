@@ -31,10 +31,10 @@ def plot(
     ] = None,
     frame: Annotated[float | None, Parameter(help="Draw the mechanism at this time [s] instead.")] = None,
     size: Annotated[str | None, Parameter(help="In pixels, such as 1200x900; 150 to the inch in a figure.")] = None,
-    azimuth: Annotated[float | None, Parameter(help="Where --frame is seen from, around [degrees].")] = None,
-    elevation: Annotated[float | None, Parameter(help="Where --frame is seen from, above [degrees].")] = None,
-    trail: Annotated[float | None, Parameter(help="Seconds of the paths in --frame; 0 for none.")] = None,
-    reference: Annotated[str | None, Parameter(help="The exact run for work-precision.")] = None,
+    azimuth: Annotated[float | None, Parameter(help="Azimuth of the camera of --frame [degrees].")] = None,
+    elevation: Annotated[float | None, Parameter(help="Elevation of the camera of --frame [degrees].")] = None,
+    trail: Annotated[float | None, Parameter(help="Length of the paths in --frame [s]; 0 for none.")] = None,
+    reference: Annotated[str | None, Parameter(help="The reference run for work-precision.")] = None,
     change: Changes = None,
     vary: Annotated[
         str | None,
@@ -45,7 +45,7 @@ def plot(
     end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
     law: Laws = None,
 ) -> None:
-    """Draw runs. Several runs are drawn into the same axes; a model is run first, as by `chasles run`.
+    """Plot runs. Several runs share the same axes; a model is simulated first, as by `chasles run`.
 
     Examples:
 

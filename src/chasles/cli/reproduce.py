@@ -15,7 +15,7 @@ def reproduce(
     paper: Annotated[str, Parameter(help="Key of the paper: mueller2013, mueller2022 or celledoni2022.")],
     /,
     *,
-    figure: Annotated[list[int] | None, Parameter(negative=(), help="Only this figure; may be given again.")] = None,
+    figure: Annotated[list[int] | None, Parameter(negative=(), help="Only this figure; repeatable.")] = None,
     output: Annotated[
         Path | None, Parameter(help="Folder for the files; by default reproduce_celledoni2022 for celledoni2022.")
     ] = None,

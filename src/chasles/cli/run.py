@@ -44,18 +44,20 @@ def run(
     end: Annotated[str | None, Parameter(help="End of the simulation [s], or with a unit.")] = None,
     every: Annotated[str | None, Parameter(help="Time between saved points [s], or with a unit: 10ms.")] = None,
     times: Annotated[
-        list[str] | None, Parameter(negative=(), help="A time to save [s], or with a unit; may be given again.")
+        list[str] | None, Parameter(negative=(), help="A time to save [s], or with a unit; repeatable.")
     ] = None,
     stabilization: Annotated[str | None, Parameter(help="projection, baumgarte or none.")] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Result file (.h5) to write.")] = None,
-    resume: Annotated[bool, Parameter(negative=(), help="MODEL is a result file that was interrupted: go on.")] = False,
-    certificate: Annotated[bool, Parameter(help="Judge the run: a second one by another method.")] = True,
-    effort: Annotated[float | None, Parameter(help="How many times longer than usual judging may take.")] = None,
+    resume: Annotated[
+        bool, Parameter(negative=(), help="Continue an interrupted run; MODEL is its result file.")
+    ] = False,
+    certificate: Annotated[bool, Parameter(help="Certify the run by a second one with another method.")] = True,
+    effort: Annotated[float | None, Parameter(help="Allow the certificate this many times its usual effort.")] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="Results as JSON, for programs.")] = False,
 ) -> None:
     """Simulate a model and show the certificate of the run.
 
-    What is not given is that of the model file. Examples:
+    Options that you omit are taken from the model file. Examples:
 
         chasles run heavy_top
         chasles run heavy_top --space SE3 --space SO3xR3 --end 2

@@ -27,12 +27,12 @@ def sweep(
         Parameter(
             name="--set",
             negative=(),
-            help="A range, length=0.4:0.6:21 or gain=1:100:5:log, a list, or one value; may be given again.",
+            help="A range, length=0.4:0.6:21 or gain=1:100:5:log, a list, or one value; repeatable.",
         ),
     ] = None,
     sample: Annotated[
         list[str] | None,
-        Parameter(negative=(), help='A distribution, "mass~normal(1, 0.1)"; may be given again.'),
+        Parameter(negative=(), help='A distribution, "mass~normal(1, 0.1)"; repeatable.'),
     ] = None,
     points: Annotated[
         list[Path] | None, Parameter(negative=(), help="A CSV file with a column for each parameter.")
@@ -42,7 +42,7 @@ def sweep(
     design: Annotated[str | None, Parameter(help="random, latin, sobol, halton, or saltelli for indices.")] = None,
     quantity: Annotated[
         list[str] | None,
-        Parameter(negative=(), help='What is kept of each run, "max(joints.elbow)"; may be given again.'),
+        Parameter(negative=(), help='Quantity to keep of each run, "max(joints.elbow)"; repeatable.'),
     ] = None,
     law: Laws = None,
     end: Annotated[str | None, Parameter(help="End of the simulations [s], or with a unit.")] = None,
@@ -51,12 +51,12 @@ def sweep(
         int | None, Parameter(help="Processes; by default one for each processor; 1 is this one, with threads.")
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a dask scheduler, tcp://...")] = None,
-    keep: Annotated[Path | None, Parameter(help="A folder for the whole runs.")] = None,
-    certificate: Annotated[bool, Parameter(help="Judge every run.")] = True,
+    keep: Annotated[Path | None, Parameter(help="Folder in which to keep the complete runs.")] = None,
+    certificate: Annotated[bool, Parameter(help="Certify every run.")] = True,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Study file (.h5) or table (.csv).")] = None,
-    resume: Annotated[bool, Parameter(negative=(), help="Go on with a study that was interrupted.")] = False,
+    resume: Annotated[bool, Parameter(negative=(), help="Continue an interrupted study.")] = False,
 ) -> None:
-    """Simulate a model many times with other parameters, and show statistics of the results.
+    """Simulate a model many times with different parameters, and show statistics of the results.
 
     The members are the product of all ranges, tables of points and samples. What is not given is that of the section
     [ensemble] of the model file. Examples:

@@ -26,7 +26,7 @@ def validate(
     peers: Annotated[bool, Parameter(help="Compute by Pinocchio and MuJoCo too, where they are installed.")] = True,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Compute benchmark problems with published values or closed forms, and compare.
+    """Recompute benchmark problems with published values or closed forms, and compare.
 
     chasles validate
     chasles validate heavy_top bicycle

@@ -23,17 +23,17 @@ def view(
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Write the page (.html) instead of showing it.")
     ] = None,
-    port: Annotated[int, Parameter(help="Port of 127.0.0.1; 0 takes a free one.")] = 0,
+    port: Annotated[int, Parameter(help="Port on 127.0.0.1; 0 selects a free one.")] = 0,
     browser: Annotated[bool, Parameter(help="Open the page in the browser.")] = True,
-    wait: Annotated[bool, Parameter(negative=(), help="Wait for result files that a run has not made yet.")] = False,
+    wait: Annotated[bool, Parameter(negative=(), help="Wait for result files that do not exist yet.")] = False,
     members: Annotated[
-        str | None, Parameter(help="Members of a study that are shown together, such as 0,5,9; by default eight.")
+        str | None, Parameter(help="Members of a study to show together, such as 0,5,9; by default eight.")
     ] = None,
     law: Laws = None,
 ) -> None:
     """Show a run in 3D, or several side by side, with energies, drift and certificate.
 
-    The page is served on this machine only, and follows a run that still goes on. Examples:
+    The page is served on this machine only, and follows a run in progress. Examples:
 
         chasles view heavy_top
         chasles run heavy_top -o top.h5

@@ -174,7 +174,7 @@ def markdown(results: list[Result]) -> str:
         "# Validation board",
         "",
         f"{len(results)} problems, {len(rows)} quantities, {sum(row.passed for row in rows)} within their tolerance.",
-        "`chasles validate` computes the table again; `chasles validate NAME` computes one problem.",
+        "`chasles validate` recomputes the table; `chasles validate NAME` runs one problem.",
         "`chasles validate NAME --files FOLDER` writes the model file, 3D page and plot of the problem.",
         "This page is written by `chasles validate -o docs/validation.md --badge docs/_static/validation.svg`.",
         "Vectors are compared component by component; the table shows their first three numbers.",
