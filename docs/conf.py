@@ -1,5 +1,6 @@
 """Sphinx configuration. Build with: sphinx-build -W -b html docs docs/_build/html"""
 
+import gc
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 from sphinx.builders.html import StandaloneHTMLBuilder
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+gc.set_threshold(50_000, 20, 20)  # pages stay to the end: looking for garbage in them takes a part of the time
 
 project = "chasles"
 author = "the chasles developers"

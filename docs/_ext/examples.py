@@ -43,6 +43,14 @@ def _shown() -> dict[str, tuple[str, str]]:
     return found
 
 
+def source_of(statement: ast.stmt, lines: list[str]) -> str:
+    """The text of a statement. `ast.get_source_segment` does the same, but splits all of the source each time."""
+    own, begin = [line.encode() for line in lines[statement.lineno - 1 : statement.end_lineno]], statement.col_offset
+    own[-1] = own[-1][: statement.end_col_offset]  # places are counted in bytes
+    own[0] = b" " * begin + own[0][begin:]
+    return textwrap.dedent(b"\n".join(own).decode())
+
+
 @functools.cache
 def examples() -> dict[str, tuple[str, str]]:
     """By dotted name: the place and the shortest of its statements that use the name."""
@@ -51,9 +59,10 @@ def examples() -> dict[str, tuple[str, str]]:
     for place, code in sources():
         names = known.setdefault(place, {})  # a block goes on with the imports of those before it
         names |= aliases(code)
+        lines = code.split("\n")
         simple = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.FunctionDef, ast.With)
         for statement in (node for node in ast.walk(ast.parse(code)) if isinstance(node, simple)):
-            text = textwrap.dedent(" " * statement.col_offset + (ast.get_source_segment(code, statement) or ""))
+            text = source_of(statement, lines)
             if text.count("\n") >= LONGEST:
                 continue
             for node in ast.walk(statement):

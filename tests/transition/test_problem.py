@@ -32,6 +32,7 @@ def error(case, tableau, steps, truth, **options):
     return max(np.abs(matrices(case, final) - truth[0]).max(), np.abs(final[-6:] - truth[1]).max())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("local", LOCAL)
 @pytest.mark.parametrize("absolute", ABSOLUTE)
 @pytest.mark.parametrize(
