@@ -234,7 +234,7 @@ def test_what_is_refused(change, message):
     ("options", "message"),
     [
         ({"save": "final"}, 'simulate with save="all"'),
-        ({"coordinates": "absolute"}, "is for runs in joint coordinates, and this one is in absolute"),
+        ({"coordinates": "absolute"}, "in absolute coordinates it is for GeneralizedAlpha, not RKMK"),
     ],
 )
 def test_runs_without_gradient(options, message):
@@ -330,7 +330,7 @@ def test_other_methods_and_spans(method, span):
     assert np.abs(np.concatenate([got["q"], got["v"]]) - wanted).max() < BAR * np.abs(wanted).max()
 
 
-def balanced(gains, speed=0.3, slopes_of=None):
+def balanced(gains, speed=0.3, slopes_of=None, wrong_at=None):
     """A pole on a spherical joint under a sampled controller, what it costs, and its gradient."""
     pole = ch.System([ch.Body("pole", 1.0, (0, 0, 0.4), (0.2, 0.3, 0.2))], [ch.spherical("foot", "ground", "pole")])
 
@@ -339,7 +339,7 @@ def balanced(gains, speed=0.3, slopes_of=None):
 
     def slopes(t, q, v):
         by_q = np.concatenate([-gains[0] * q[1:, None], -gains[0] * (1 + q[0]) * np.eye(3)], axis=1)
-        return by_q, -gains[1] * np.eye(3)
+        return by_q + (wrong_at is not None and np.isclose(t, wrong_at)), -gains[1] * np.eye(3)
 
     start = ch.lie.s3.exp([0.1, 0.05, -0.2])
     run = ch.simulate(
@@ -367,5 +367,7 @@ def test_a_controller_that_answers():
 def test_slopes_of_a_controller_that_are_wrong():
     with pytest.raises(ValueError, match="slopes are not the derivatives of the controller"):
         balanced(np.array([6.0, 0.6]), slopes_of=lambda t, q, v: (np.ones((3, 4)), np.eye(3)))
+    with pytest.raises(ValueError, match=r"derivatives of the controller: at t = 0.3 s"):  # in the midst of the run
+        balanced(np.array([6.0, 0.6]), wrong_at=0.3)
     with pytest.raises(ValueError, match=r"slopes returned shapes \(3, 3\) and \(3, 3\); expected \(3, 4\)"):
         balanced(np.array([6.0, 0.6]), slopes_of=lambda t, q, v: (np.eye(3), np.eye(3)))

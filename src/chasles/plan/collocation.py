@@ -116,7 +116,7 @@ def collocate(
     wanted = list(costs) if isinstance(costs, Sequence) else [costs]
     task.account = Account(mechanism, task.count, task.inputs, wanted, every)
     task.bounds = bounds_of(task.actuated, low, high)
-    length = durations_of(duration, end - begin)
+    length = durations_of(duration, end - begin, task.account)
     program, z = task.program(task.guessed(guess), length)
     z = solved(program, z, tolerance, iterations, solver)
     return task.result(z, system, max(1e3 * tolerance, 1e-6))

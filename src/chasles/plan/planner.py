@@ -64,7 +64,7 @@ def optimize(
     wanted = list(costs) if isinstance(costs, Sequence) else [costs]
     account = Account(dynamics.mechanism, held.count, held.inputs, wanted, every)
     _require_start(account, held)
-    length = durations_of(duration, end - begin)
+    length = durations_of(duration, end - begin, account)
     inputs = np.ascontiguousarray(np.clip(_guess(guess, held), *bounds))
     solver = Ddp(held, account, bounds, length, duration is not None)
     points = held.roll(inputs, length[1] / held.count)
@@ -178,8 +178,14 @@ def bounds_of(held: InputRange, low: Any, high: Any) -> np.ndarray:
     return found
 
 
-def durations_of(duration: Any, length: float) -> tuple[float, float, float]:
+def durations_of(duration: Any, length: float, account: Account) -> tuple[float, float, float]:
+    """The shortest duration, that of the guess and the longest."""
     if duration is None:
+        if account.durations:
+            raise ValueError(
+                f"{CALLER}: a cost of the duration needs a free end; give duration=(shortest, longest) in seconds, or "
+                "leave this cost out"
+            )
         return length, length, length
     least, most = (float(x) for x in duration)
     if not 0 < least <= length <= most:

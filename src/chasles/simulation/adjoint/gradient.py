@@ -17,7 +17,7 @@ from chasles.integrate.options import Options
 from chasles.integrate.scalar import ON_DUALS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.parameter.inertial import NAMES
 from chasles.relative.tables import CONSTANT, GRAVITY
@@ -25,15 +25,16 @@ from chasles.screw import inertia as spatial
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.blocks import seeds_of
+from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD, steps_back
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
+from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import tangent_addresses
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
-from chasles.simulation.tree.dynamics import TreeDynamics
 from chasles.simulation.tree.tangent import TangentTables
 
 OWN = (
@@ -90,23 +91,33 @@ def gradient(
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
 
-    The run is one in joint coordinates by an explicit method, with all its points saved. The cost does not depend on
-    how many inputs, inertial numbers and initial values there are. Sizes of steps count as constants.
+    The run is one in joint coordinates by an explicit method, or one in absolute coordinates by generalized alpha with
+    fixed steps; all its points are saved. The cost does not depend on how many inputs, inertial numbers and initial
+    values there are. Sizes of steps count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
     _check(run, objective, wanted, system, parameters, slopes)
     mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
+    bodies = isinstance(run.dynamics, BodyDynamics)
+    if bodies:
+        mechanism = compiled(run.dynamics.mechanism.system)
     family = None if not parameters or system is None else Family(system, parameters, mechanism.tables.sprung)
     if family is not None and not np.array_equal(numbers_of(family.base), numbers_of(mechanism), equal_nan=True):
         raise ValueError(
             "gradient: system(**parameters) is not the system of the run; give the values it was made with"
         )
-    adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
     found = [term.cotangents(run.t, run.q, run.v) for term in terms]
     by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
-    back = adjoint.back(adjoint.kicks(by_q, by_v), None if slopes is None else Answer(run, slopes))
-    parts = {name: adjoint.part(name, *back) for name in wanted}
+    adjoint: Adjoint | BodyAdjoint
+    if bodies:
+        adjoint = BodyAdjoint(run, family)
+        adjoint.back(by_q, by_v)
+        parts = {name: adjoint.part(name) for name in wanted}
+    else:
+        adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
+        back = adjoint.back(adjoint.kicks(by_q, by_v), None if slopes is None else Answer(run, slopes))
+        parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
             raise RuntimeError(
@@ -124,16 +135,6 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise TypeError(
             f"gradient: objective is {objective!r}; expected terms of chasles.objective, such as end(function)"
         )
-    if not isinstance(run.dynamics, TreeDynamics):
-        raise ValueError(
-            "gradient: is for runs in joint coordinates, and this one is in absolute coordinates; simulate with "
-            'coordinates="relative" and an explicit method'
-        )
-    if not isinstance(run.solution.method, ExplicitStepper.methods):
-        raise ValueError(
-            f"gradient: is for explicit methods, not {run.solution.method}; take RKMK, CommutatorFree, CrouchGrossman "
-            "or LowStorage"
-        )
     if run.dynamics.set_valued is not None:
         raise ValueError("gradient: friction that sticks and rigid limits change the motion by events; there is none")
     save = run.task.more["save"]
@@ -147,7 +148,9 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
             raise ValueError(f"gradient: by {name!r} is unknown; expected some of {', '.join(map(repr, names))}")
     if not wanted:
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
-    if not _is_plain_tree(run.dynamics.mechanism):
+    if isinstance(run.dynamics, BodyDynamics):
+        refuse_bodies(run, wanted, slopes)
+    elif not _is_plain_tree(run.dynamics.mechanism):
         for name in ("bodies", "gravity"):
             if name in wanted:
                 raise ValueError(

@@ -1,0 +1,155 @@
+"""Residuals of a mechanism in absolute coordinates at many states, with exact derivatives (`residual_tangent`)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.absolute import force_duals, residual_tangent
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.tables import MECHANISM
+from chasles.constraint.duals import on_duals
+from chasles.constraint.rows import EMPTY, MOTION, ROTOR, TILE
+from chasles.force.law_tangent import LawTangent
+from chasles.force.table import FORCE, FORCES
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.undisturbed import Calling
+from chasles.lie.rotation import quaternion_to_matrix
+
+
+class MovingStates(NamedTuple):
+    """States of bodies, by rows: times, whether forces and gravity act, counted angles, inputs along the joints, poses,
+    velocities, their derivatives, and two sets of multipliers in the order of the tiles."""
+
+    t: np.ndarray
+    forced: np.ndarray
+    angles: np.ndarray
+    controls: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    rate: np.ndarray
+    lam: np.ndarray
+    zeta: np.ndarray
+
+
+class Parts(NamedTuple):
+    """Residuals, or their derivatives along (..., 6 bodies) columns: of motion (6 a body), the shift by ζ, places,
+    speeds and changes of the constraints (`BodyResiduals.rows`), velocities of all joints."""
+
+    motion: np.ndarray
+    shift: np.ndarray
+    place: np.ndarray
+    speed: np.ndarray
+    change: np.ndarray
+    joints: np.ndarray
+
+
+class BodyResiduals:
+    """`residual_tangent` of a mechanism."""
+
+    def __init__(self, mechanism: AbsoluteMechanism):
+        self.mechanism, self.n = mechanism, mechanism.n
+        packed = mechanism.packed.copy()
+        constants, table = MECHANISM.part(packed, "constants"), MECHANISM.part(packed, "table")
+        constants[:], self.constraint_laws = on_duals(constants, mechanism.tiles, mechanism.laws)
+        self.laws = [LawTangent(law) for law in mechanism.forces.laws]
+        rows = table[FORCES.size :].reshape(-1, FORCE.size)
+        by_address = {law.address: one.address for law, one in zip(mechanism.forces.laws, self.laws, strict=True)}
+        with_law = rows[:, FORCE.law] != 0
+        rows[with_law, FORCE.law] = [by_address[int(address)] for address in rows[with_law, FORCE.law]]
+        self.packed, self.integers = packed, packed.view(np.int64)
+        self.acting = force_duals.acting_addresses(mechanism.forces.table)
+        tiles = mechanism.tiles
+        self.edges = np.cumsum([6 * self.n, 6 * self.n, *(3 * len(tiles),) * 3])
+        self.size = int(self.edges[-1]) + mechanism.joint_tables.nv
+        # tiles of a coupling share their node: the last of them has the sum
+        nodes = mechanism.elimination.order[mechanism._node] if tiles else np.zeros(0, dtype=int)
+        last = {int(node): tile for tile, node in enumerate(nodes)}
+        chosen = np.array(sorted(last.values()), dtype=int)
+        self.tile_of_rows, place = chosen, {int(nodes[tile]): k for k, tile in enumerate(chosen)}
+        self.rows_of_tile = np.array([place[int(node)] for node in nodes], dtype=int)
+        self.rows = (3 * chosen[:, None] + np.arange(3)).ravel()  # of the tiles' numbers
+        kinds = np.array([tiles[k].integers[TILE.kinds : TILE.kinds + 3] for k in chosen], dtype=int).ravel()
+        self.rotors, self.measured = kinds == ROTOR, (kinds != ROTOR) & (kinds != EMPTY)  # which rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Of laws whose derivatives are differences."""
+        return tuple(law.note for law in (*self.laws, *self.constraint_laws) if law.note)
+
+    def at(self, states: MovingStates) -> Parts:
+        """Values (states, size)."""
+        return self._parts(self._evaluated(states, 0)[0])
+
+    def slopes(self, states: MovingStates) -> tuple[Parts, Parts, Parts]:
+        """Values, and derivatives along q exp(δ) and along velocities, (states, size, 6 bodies)."""
+        count, n = len(states.t), self.n
+        values, found = self._evaluated(states, count)
+        both = found.reshape(count, n, 2, 6, self.size).transpose(2, 0, 4, 1, 3)
+        by_pose, by_velocity = both.reshape(2, count, self.size, 6 * n)
+        return self._parts(values), self._parts(by_pose), self._parts(by_velocity)
+
+    def _evaluated(self, states: MovingStates, differentiated: int) -> tuple[np.ndarray, np.ndarray]:
+        count, n, mechanism = len(states.t), self.n, self.mechanism
+        values = np.empty((count, self.size))
+        found = np.empty((differentiated, n, residual_tangent.BLOCKS, 3, self.size))
+        of_forces = buffer(len(mechanism.forces.values))
+        of_forces[::WIDTH] = mechanism.forces.values
+        work = residual_tangent.RESIDUAL_WORK.size(self.integers)
+        duals = of_forces, buffer(7 * n), buffer(6 * n), buffer(work), buffer(self.size)
+        controls = states.controls if mechanism.inputs else np.zeros((count, 0))
+        with Calling((*mechanism.forces.laws, *mechanism.laws), True):
+            residual_tangent.residuals_of_states(
+                *(residual_tangent.residuals_address(), self.integers, mechanism.packed, self.packed, self.acting),
+                *(states.t, states.forced, states.angles, controls),
+                (states.q, states.v, states.rate, states.lam, states.zeta),
+                *(np.empty(MOTION.size * n), duals, values, found),
+            )
+        return values, found
+
+    def _parts(self, both: np.ndarray) -> Parts:
+        motion, shift, place, speed, change, joints = np.split(both, self.edges, axis=1)
+        return Parts(motion, shift, place[:, self.rows], speed[:, self.rows], change[:, self.rows], joints)
+
+    def rotations(self, q: np.ndarray) -> np.ndarray:
+        """Of the bodies' linear velocities to the axes of space, (states, bodies, 3, 3): on SO(3)xR3 the identity."""
+        R = quaternion_to_matrix(q.reshape(len(q), self.n, 7)[..., :4])
+        return np.where(self.mechanism._mixed[:, None, None], np.eye(3), R)
+
+    def to_space(self, matrix: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """Rows (states, rows, 6 bodies) on velocities in the bodies' spaces as rows on (ω in the body, r' in space)."""
+        out = matrix.reshape(*matrix.shape[:-1], self.n, 6).copy()
+        out[..., 3:] = np.einsum("srik,sijk->srij", out[..., 3:], R)
+        return out.reshape(matrix.shape)
+
+    def inertia(self, R: np.ndarray) -> np.ndarray:
+        """∂ motion / ∂V', (states, bodies, 6, 6)."""
+        out = np.zeros((len(R), self.n, 6, 6))
+        every = np.arange(3)
+        out[:, :, every, every] = self.mechanism.moments
+        out[:, :, 3:, 3:] = self.masses[:, None, None] * R
+        return out
+
+    def metric(self, name: str) -> np.ndarray:
+        """The inverse of the metric in which positions are corrected, (bodies, 6)."""
+        if name == "unit":
+            return np.ones((self.n, 6))
+        return np.concatenate([1 / self.mechanism.moments, np.repeat(1 / self.masses[:, None], 3, axis=1)], axis=1)
+
+    @property
+    def masses(self) -> np.ndarray:
+        return np.array([body.mass for body in self.mechanism.system.bodies])
+
+
+def made_states(mechanism: AbsoluteMechanism, count: int, **given: Any) -> MovingStates:
+    """States with what is not given: zeros, and forces that act."""
+    n, tiles = mechanism.n, len(mechanism.tiles)
+    sizes = {"angles": mechanism.angles_counted, "controls": mechanism.joint_tables.nv, "q": 7 * n, "v": 6 * n}
+    sizes |= {"rate": 6 * n, "lam": 3 * tiles, "zeta": 3 * tiles}
+    parts: dict[str, np.ndarray] = {"t": np.zeros(count), "forced": np.ones(count, dtype=np.int64)}
+    for name, size in sizes.items():
+        parts[name] = np.zeros((count, size))
+    for name, value in given.items():
+        parts[name] = np.ascontiguousarray(np.reshape(np.array(value, dtype=parts[name].dtype), parts[name].shape))
+    return MovingStates(**parts)

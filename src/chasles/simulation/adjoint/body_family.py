@@ -1,0 +1,188 @@
+"""What a gradient in absolute coordinates asks of other starts and of systems with other parameters.
+
+States are poses of central frames, which follow masses and inertias. Principal axes may jump where moments are equal,
+and methods do not depend on them: states of a system with other parameters are taken in the axes of the run's own.
+Kinematics are differentiated by differences of eighth order: they are sines and products of lengths.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.cached import cached_property
+from chasles.constrained.group import increment
+from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
+from chasles.lie.s3 import compose
+from chasles.relative.loop.closed import ClosedMechanism, compiled
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.adjoint.alpha import Weights
+from chasles.simulation.bodies.dynamics import spanning_tree
+from chasles.simulation.closed.sensitivities import ClosedStart
+from chasles.simulation.parameter_family import CENTRAL
+
+if TYPE_CHECKING:
+    from chasles.simulation.adjoint.bodies import BodyAdjoint
+
+TURN = 1e-2  # [rad or m] of differences
+
+
+class Axes:
+    """From the central axes of one mechanism to those of the same one with other parameters."""
+
+    def __init__(self, base: AbsoluteMechanism, other: AbsoluteMechanism):
+        first, second = (quaternion_to_matrix(m.central[:, :4]) for m in (base, other))
+        self.turn = np.swapaxes(first, -1, -2) @ second
+        self.unit, self.mixed = matrix_to_quaternion(self.turn), base._mixed
+
+    def poses(self, q: np.ndarray) -> np.ndarray:
+        """Poses (states, 7 bodies) in the other axes."""
+        out = q.reshape(len(q), -1, 7).copy()
+        out[..., :4] = compose(out[..., :4], self.unit)
+        return out.reshape(q.shape)
+
+    def vectors(self, x: np.ndarray, back: bool = False) -> np.ndarray:
+        """Velocities (states, 6 bodies) in the other axes, or from there back."""
+        out, turn = x.reshape(len(x), -1, 6).copy(), self.turn if back else np.swapaxes(self.turn, -1, -2)
+        linear = np.where(self.mixed[:, None, None], np.eye(3), turn)
+        out[..., :3] = np.einsum("ijk,sik->sij", turn, out[..., :3])
+        out[..., 3:] = np.einsum("ijk,sik->sij", linear, out[..., 3:])
+        return out.reshape(x.shape)
+
+    def wrenches(self, x: np.ndarray) -> np.ndarray:
+        """(torque in the body, force in space) in the other axes."""
+        out = x.reshape(len(x), -1, 6).copy()
+        out[..., :3] = np.einsum("ikj,sik->sij", self.turn, out[..., :3])
+        return out.reshape(x.shape)
+
+
+class BodyFamily:
+    """Numbers of a run's adjoint as functions of its start and of parameters."""
+
+    def __init__(self, adjoint: BodyAdjoint):
+        self.adjoint, self.run, self.mechanism = adjoint, adjoint.run, adjoint.mechanism
+        self.t, self.q, self.v = float(self.run.t[0]), self.run.q[0], self.run.v[0]
+        self.base = adjoint.saved.q[0].reshape(-1, 7)
+        closed = compiled(self.mechanism.system)
+        self.closed = closed if isinstance(closed, ClosedMechanism) else None
+        self.size: float | None = None
+
+    # ------------------------------------------------------------ the start
+
+    def by_start(self, name: str) -> np.ndarray:
+        """The gradient by the initial q or v, of loops by the independent ones."""
+        nv = self.adjoint.tree.nv
+        if self.independent is not None:
+            return self.of_tree @ self.independent.columns(name)
+        return self.of_tree[:nv] if name == "q" else self.of_tree[nv:]
+
+    @cached_property
+    def independent(self) -> ClosedStart | None:
+        """Of loops, the changes of the start that its independent numbers make."""
+        return None if self.closed is None else ClosedStart(self.closed, self.t, self.q, self.v)
+
+    @cached_property
+    def of_tree(self) -> np.ndarray:
+        """Cotangents (2 nv) of the coordinates and velocities of the tree at the start."""
+        along = np.eye(2 * self.adjoint.tree.nv)
+        return np.array([self._along(column, lambda q, v: self.started(self.mechanism, q, v)) for column in along])
+
+    @cached_property
+    def follow(self) -> np.ndarray:
+        """Cotangents of the residuals of `closing`: other coordinates of a loop's start follow them, while independent
+        ones stay."""
+        assert self.independent is not None
+        nv, left = self.adjoint.tree.nv, self.of_tree
+        moved = left - (left @ self.independent.basis) @ np.eye(2 * nv)[self.independent.states]
+        slopes = [self._along(column, lambda q, v: self.closing(self.mechanism, q, v)) for column in np.eye(2 * nv)]
+        both = np.array(slopes).T
+        half = len(both) // 2
+        place, turned, speed = both[:half, :nv], both[half:, :nv], both[half:, nv:]
+        of_speed = -np.linalg.pinv(speed).T @ moved[nv:]
+        return np.concatenate([-np.linalg.pinv(place).T @ (moved[:nv] + turned.T @ of_speed), of_speed])
+
+    def _along(self, direction: np.ndarray, function: Any) -> Any:
+        """The derivative of a function of (q, v) along a direction (2 nv) at the start."""
+        nv, retract = len(direction) // 2, self.adjoint.tree.tables.configuration.retract
+        size = TURN / max(np.abs(direction).max(), 1e-300)
+        total = 0.0
+        for k, weight in enumerate(CENTRAL, start=1):
+            ahead, behind = (
+                function(retract(self.q, s * k * size * direction[:nv]), self.v + s * k * size * direction[nv:])
+                for s in (1, -1)
+            )
+            total = total + weight * (ahead - behind) / size
+        return total
+
+    def bodies(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Poses and velocities of the bodies of the tree at (q, v)."""
+        tree: Mechanism = spanning_tree(mechanism)[0]
+        return mechanism.state(tree.poses(q, mechanism.bodies), tree.twists(q, v, mechanism.bodies))
+
+    def started(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> float:
+        """The cotangents of the start times where the bodies are, and how they move."""
+        poses, velocity = self.bodies(mechanism, q, v)
+        back = Axes(mechanism, self.mechanism)
+        there, moving = back.poses(poses.reshape(1, -1)), back.vectors(velocity.reshape(1, -1))
+        way = increment(self.mechanism, self.base, there.reshape(-1, 7))
+        return float(way.ravel() @ self.adjoint.turn + moving[0] @ self.adjoint.v)
+
+    def closing(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Residuals of places and speeds of all constraints at (q, v) of the tree."""
+        poses, velocity = self.bodies(mechanism, q, v)
+        angles = mechanism.angles(poses)
+        own = self.adjoint.saved.angles[0]
+        angles = angles + 2 * np.pi * np.round((own - angles) / (2 * np.pi))
+        residuals = self.adjoint.residuals
+        rows = residuals.rows[residuals.measured]
+        return np.concatenate([part.ravel()[rows] for part in mechanism.rows(poses, velocity, self.t, angles)])
+
+    # ------------------------------------------------------------ parameters
+
+    def number(self, relative: Mechanism | ClosedMechanism) -> np.ndarray:
+        """What a parameter changes, all but the trajectory itself: its derivative is the gradient. Behind it is a
+        constant as large as what was added up."""
+        adjoint, base = self.adjoint, self.mechanism
+        other = AbsoluteMechanism(
+            relative.system, base.spaces, baumgarte=base.baumgarte, inputs=base.inputs, every_angle=base.every_angle
+        )
+        residuals, axes = BodyResiduals(other), Axes(base, other)
+        found, size = weighed(residuals, axes, adjoint.states, adjoint.weights, self.run.solution.method.metric)
+        total = self.started(other, self.q, self.v) + self.shown(other, axes) - found
+        total += float(np.sum(adjoint.forces * adjoint.actuation_of(other).along(adjoint.inputs)))
+        if self.closed is not None:
+            total += self.follow @ self.closing(other, self.q, self.v)
+        self.size = size if self.size is None else self.size
+        return np.array([total, self.size])
+
+    def shown(self, other: AbsoluteMechanism, axes: Axes) -> float:
+        """The objective's derivatives times the coordinates and velocities of the joints, at the same states."""
+        adjoint, order, states = self.adjoint, self.adjoint.order, self.adjoint.saved
+        q, v = axes.poses(states.q).reshape(len(states.t), -1, 7), axes.vectors(states.v).reshape(len(states.t), -1, 6)
+        coordinates, velocities = (part for part in other.joint_states(q, v, states.angles))
+        turned = adjoint.tree.tables.configuration.difference(coordinates[:, order.coordinates], self.run.q)
+        return float(np.sum(turned * adjoint.by_turns) + np.sum(velocities[:, order.velocities] * adjoint.by_speeds))
+
+
+def weighed(
+    residuals: BodyResiduals, axes: Axes, states: MovingStates, weights: Weights, metric: str
+) -> tuple[float, float]:
+    """Residuals of a mechanism at states in the axes of another one, times their weights: their sum, and how large
+    what is added up is."""
+    turned = states._replace(
+        q=np.ascontiguousarray(axes.poses(states.q)), v=np.ascontiguousarray(axes.vectors(states.v)),
+        rate=np.ascontiguousarray(axes.vectors(states.rate)),
+    )  # fmt: skip
+    found = residuals.at(turned)
+    count, n, R = len(states.t), residuals.n, residuals.rotations(turned.q)
+    shift = -residuals.metric(metric) * found.shift.reshape(count, n, 6)
+    shift[..., 3:] = np.einsum("sikj,sik->sij", R, shift[..., 3:])
+    parts = (
+        axes.wrenches(weights.motion) * found.motion,
+        axes.vectors(weights.shift) * shift.reshape(count, -1),
+        *(w * x for w, x in zip(weights[2:], found[2:5], strict=True)),
+    )
+    return float(sum(part.sum() for part in parts)), float(sum(np.abs(part).sum() for part in parts))

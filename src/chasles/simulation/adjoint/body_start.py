@@ -1,0 +1,145 @@
+"""Cotangents through the start of generalized alpha (`generalized_alpha.start`): accelerations at and beside the start,
+and velocities that are moved off the constraints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
+from chasles.constrained.group import bracket, moved, on_se3
+from chasles.constrained.start import Start
+from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.simulation.adjoint.alpha import Cotangents, Weights, ad_of, back_of, onward_of, solve_transposed, times
+
+
+class Weighed(NamedTuple):
+    """States and what their residuals are multiplied with (`alpha.Weights`)."""
+
+    states: MovingStates
+    weights: Weights
+
+
+class StartBack:
+    """The start of a run, from its point to what the method carries."""
+
+    def __init__(self, residuals: BodyResiduals, start: Start, method: GeneralizedAlpha):
+        self.residuals, self.start, self.method = residuals, start, method
+        self.mechanism, self.h = start.mechanism, start.h
+        self.account: list[Weighed] = []
+        self.turning = on_se3(self.mechanism)
+        self.constrained = method.index == 3 and bool(self.mechanism.tiles)
+        self.v = start.onto_constraints(start.v) if self.constrained else start.v
+        self.rates = start.motion(self.v)[0]
+
+    def back(self, given: Cotangents) -> tuple[np.ndarray, np.ndarray]:
+        """Cotangents of the poses and velocities of the start."""
+        start, method, h, shape = self.start, self.method, self.h, self.v.shape
+        v, rates = self.v, self.rates
+        ahead, behind = start.rates_after(h, v, rates), start.rates_after(-h, v, rates)
+        change = 0.5 * (ahead - behind)
+        resolved = start.resolves(change, v, rates)
+        change = change if resolved else start.change_in_time(v, rates)
+        turn, v_bar, rate_bar = given.turn.copy(), given.v.copy(), given.rate + given.a
+        change_bar, twist_bar = method.shift * given.a, np.zeros(v.size)
+        if self.constrained:
+            twist = h * bracket(self.mechanism, v, rates)
+            share = h * (1 - 6 * method.coefficients[3] - 3 * method.shift) / 6
+            off = share * (change + 0.5 * twist) if method.local else share * change + h * twist / 12
+            # V = v + off - (onto(v + off) - v)
+            more, on_turn = self._onto_back(v + off, -given.v)
+            turn, off_bar = turn + on_turn, given.v + more
+            v_bar = 2.0 * given.v + more
+            change_bar = change_bar + share * off_bar
+            twist_bar = twist_bar + (0.0 if method.local else h / 12) * off_bar
+        if method.local:
+            twist_bar = twist_bar + 0.5 * change_bar
+        ad_v, ad_rates = (ad_of(self.turning, x.reshape(shape)) for x in (v, rates))
+        rate_bar = rate_bar + h * times(ad_v, twist_bar)
+        v_bar = v_bar - h * times(ad_rates, twist_bar)
+        if resolved:
+            for side, bar in ((h, 0.5 * change_bar), (-h, -0.5 * change_bar)):
+                found = self._beside_back(side, bar)
+                turn, v_bar, rate_bar = turn + found[0], v_bar + found[1], rate_bar + found[2]
+        else:
+            at_end = self._motion_back(start.t + h, start.q, v, change_bar)
+            turn, v_bar, rate_bar = turn + at_end[0], v_bar + at_end[1], rate_bar - change_bar
+        own = self._motion_back(start.t, start.q, v, rate_bar)
+        turn, v_bar = turn + own[0], v_bar + own[1]
+        if self.constrained:
+            v_bar, on_turn = self._onto_back(start.v, v_bar)
+            turn = turn + on_turn
+        return turn, v_bar
+
+    def _beside_back(self, side: float, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Through `Start.rates_after`: cotangents of the poses, of v and of V'."""
+        v, rates, shape = self.v, self.rates, self.v.shape
+        x = side * v + 0.5 * side * side * rates
+        there = moved(self.mechanism, self.start.q, x)
+        turn, v_bar = self._motion_back(self.start.t + side, there, v + side * rates, bar)
+        x = x.reshape(shape)
+        of_x = times(onward_of(self.turning, x), turn)
+        return (
+            times(back_of(self.turning, x), turn),
+            v_bar + side * of_x,
+            side * v_bar + 0.5 * side * side * of_x,
+        )
+
+    def _motion_back(self, t: float, q: np.ndarray, v: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Through the accelerations of a state, from the index-1 equations."""
+        mechanism, residuals = self.mechanism, self.residuals
+        turned = mechanism.angles(q)
+        angles = turned + 2 * np.pi * np.round((self.start.angles - turned) / (2 * np.pi))
+        held = self.start.problem.held
+        rates, multipliers = mechanism.constrained_motion(q, v, held, t, angles)
+        given = {"t": t, "angles": angles, "q": q, "v": v, "rate": rates, "lam": multipliers}
+        if held is not None:
+            given["controls"] = held
+        states = made_states(mechanism, 1, **given)
+        _, by_pose, by_velocity = residuals.slopes(states)
+        motion, change = self._solved(states, by_velocity.speed, bar)
+        self._weigh(states, motion=motion, change=change)
+        turn = -motion @ by_pose.motion[0] - change @ by_pose.change[0]
+        return turn, -motion @ by_velocity.motion[0] - change @ by_velocity.change[0]
+
+    def _onto_back(self, v: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Through velocities that are projected onto the constraints: cotangents of them and of the poses."""
+        mechanism, residuals, start = self.mechanism, self.residuals, self.start
+        on = start.onto_constraints(v)
+        given = {"t": start.t, "angles": start.angles, "q": start.q, "forced": 0}
+        moving = made_states(mechanism, 1, v=on, **given)
+        _, by_pose, by_velocity = residuals.slopes(moving)
+        R = residuals.rotations(moving.q)
+        in_space = residuals.to_space(by_velocity.speed, R)[0]
+        inertia = residuals.inertia(R)[0]
+        push = np.einsum("ijk,ik->ij", inertia, (on - v).reshape(-1, 6)).ravel()
+        impulse = np.linalg.lstsq(in_space.T, -push, rcond=None)[0] if len(in_space) else np.zeros(0)
+        pushed = made_states(mechanism, 1, rate=on - v, lam=impulse.reshape(-1, 3)[residuals.rows_of_tile], **given)
+        _, by_turn, _ = residuals.slopes(pushed)
+        motion, held = self._solved(moving, by_velocity.speed, bar)
+        change, speed = np.where(residuals.rotors, held, 0.0), np.where(residuals.rotors, 0.0, held)
+        self._weigh(pushed, motion=motion, change=change)
+        self._weigh(moving, speed=speed)
+        turn = -motion @ by_turn.motion[0] - speed @ by_pose.speed[0] - change @ by_turn.change[0]
+        return times(inertia, motion) + change @ by_velocity.speed[0], turn
+
+    def _solved(self, states: MovingStates, jacobian: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the equations M y + Jᵀ λ = ..., J y = ... whose solution y has a cotangent."""
+        residuals, size = self.residuals, 6 * self.residuals.n
+        R = residuals.rotations(states.q)
+        in_space, inertia = residuals.to_space(jacobian, R)[0], residuals.inertia(R)[0]
+        matrix = np.zeros((size + len(in_space), size + len(in_space)))
+        for i, block in enumerate(inertia):
+            matrix[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = block
+        matrix[:size, size:], matrix[size:, :size] = in_space.T, jacobian[0]
+        empty = ~residuals.measured & ~residuals.rotors
+        release = np.where(residuals.rotors, -1.0, np.where(empty, 1.0, 0.0))
+        matrix[size:, size:] = np.diag(release)
+        w = solve_transposed(matrix, np.concatenate([bar, np.zeros(len(in_space))]))
+        return w[:size], w[size:]
+
+    def _weigh(self, states: MovingStates, **given: np.ndarray) -> None:
+        size, rows = 6 * self.residuals.n, len(self.residuals.rows)
+        none = Weights(*(np.zeros((1, k)) for k in (size, size, rows, rows, rows)))
+        self.account.append(Weighed(states, none._replace(**{name: value[None] for name, value in given.items()})))
