@@ -134,7 +134,7 @@ ARM_START = (0.8, 0.2, 0.4, 0.4, 0.3), (3.0, 1.0, 2.0, -1.0)
 
 
 def of_arm(**options: Any) -> Case:
-    return Case(arm, *ARM_START, ARM, span=0.33, step=0.012, control=[0.4], **options)
+    return Case(arm, *ARM_START, ARM, span=0.13, step=0.012, control=[0.4], **options)
 
 
 @pytest.mark.sample(1)
@@ -274,11 +274,15 @@ def test_runs_without_gradient(options, message):
         ch.gradient(run, case.total)
 
 
-def test_systems_without_gradient():
+@pytest.mark.study
+def test_equations_that_depend_on_others():
     flat = four_bar("revolute")  # one equation of the loop depends on the others
     run = ch.simulate(flat, (0, 0.02), coordinates="absolute", method=alpha(), step=0.01, certificate=False)
     with pytest.raises(ValueError, match="depend on others; in absolute coordinates leave out"):
         ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
+
+
+def test_numbers_of_bodies():
     case = of_arm(method=alpha())
     with pytest.raises(ValueError, match="'bodies' is for joint coordinates"):
         ch.gradient(case.run(), case.total, by="bodies")

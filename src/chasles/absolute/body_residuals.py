@@ -33,7 +33,7 @@ class MovingStates(NamedTuple):
     zeta: np.ndarray
 
 
-class Parts(NamedTuple):
+class ResidualParts(NamedTuple):
     """Residuals, or their derivatives along (..., 6 bodies) columns: of motion (6 a body), the shift by ζ, places,
     speeds and changes of the constraints (`BodyResiduals.rows`), velocities of all joints."""
 
@@ -78,11 +78,11 @@ class BodyResiduals:
         """Of laws whose derivatives are differences."""
         return tuple(law.note for law in (*self.laws, *self.constraint_laws) if law.note)
 
-    def at(self, states: MovingStates) -> Parts:
+    def at(self, states: MovingStates) -> ResidualParts:
         """Values (states, size)."""
         return self._parts(self._evaluated(states, 0)[0])
 
-    def slopes(self, states: MovingStates) -> tuple[Parts, Parts, Parts]:
+    def slopes(self, states: MovingStates) -> tuple[ResidualParts, ResidualParts, ResidualParts]:
         """Values, and derivatives along q exp(δ) and along velocities, (states, size, 6 bodies)."""
         count, n = len(states.t), self.n
         values, found = self._evaluated(states, count)
@@ -108,9 +108,9 @@ class BodyResiduals:
             )
         return values, found
 
-    def _parts(self, both: np.ndarray) -> Parts:
+    def _parts(self, both: np.ndarray) -> ResidualParts:
         motion, shift, place, speed, change, joints = np.split(both, self.edges, axis=1)
-        return Parts(motion, shift, place[:, self.rows], speed[:, self.rows], change[:, self.rows], joints)
+        return ResidualParts(motion, shift, place[:, self.rows], speed[:, self.rows], change[:, self.rows], joints)
 
     def rotations(self, q: np.ndarray) -> np.ndarray:
         """Of the bodies' linear velocities to the axes of space, (states, bodies, 3, 3): on SO(3)xR3 the identity."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates, Parts
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates, ResidualParts
 from chasles.constrained.group import on_se3
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.constrained_method import GeneralizedAlpha
@@ -106,7 +105,7 @@ def back_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
     return out
 
 
-class Chart(NamedTuple):
+class ChartSlopes(NamedTuple):
     """Derivatives of V, V' and of a - V' by x*, x' and x'' or a (bodies, 6, 6), of the displacement by x, and of where
     it leads by where it begins."""
 
@@ -121,14 +120,14 @@ class Chart(NamedTuple):
     back: np.ndarray
 
 
-def chart_of(turning: np.ndarray, local: bool, *given: np.ndarray) -> Chart:
+def chart_of(turning: np.ndarray, local: bool, *given: np.ndarray) -> ChartSlopes:
     """Of `alpha_formulas.trial_state` and `carry_on`, at x, x*, x', x'' and a - x''."""
     x, star, first, second, off = given
     one = np.broadcast_to(np.eye(6), (*x.shape, 6))
     none = np.zeros_like(one)
     onward, back = onward_of(turning, x), back_of(turning, x)
     if not local:
-        return Chart(none, one, none, none, one, none, one, onward, back)
+        return ChartSlopes(none, one, none, none, one, none, one, onward, back)
 
     def along(y: np.ndarray) -> np.ndarray:
         """∂ lift(x*, y) / ∂x*."""
@@ -140,7 +139,7 @@ def chart_of(turning: np.ndarray, local: bool, *given: np.ndarray) -> Chart:
     inner = (ad_star @ first[..., None])[..., 0]
     rate_star = along(second) - ad_first @ ad_first / 6
     rate_first = (ad_first @ ad_star - ad_of(turning, inner)) / 6
-    return Chart(along(first), lift, rate_star, rate_first, lift, along(off), lift, onward, back)
+    return ChartSlopes(along(first), lift, rate_star, rate_first, lift, along(off), lift, onward, back)
 
 
 def times(block: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -154,13 +153,13 @@ def on_columns(matrix: np.ndarray, block: np.ndarray) -> np.ndarray:
     return np.einsum("rij,ijk->rik", rows, block).reshape(matrix.shape)
 
 
-class Point(NamedTuple):
+class PointSlopes(NamedTuple):
     """The equations at a point: derivatives by pose and by velocity, by V' (bodies, 6, 6), the Jacobian of the
     constraints on velocities of the bodies' spaces and on (ω in the body, r' in space), and the rotations between
     these; and how the shift of the step that begins there follows the poses."""
 
-    by_pose: Parts
-    by_velocity: Parts
+    by_pose: ResidualParts
+    by_velocity: ResidualParts
     inertia: np.ndarray
     jacobian: np.ndarray
     in_space: np.ndarray
@@ -195,7 +194,7 @@ class AlphaAdjoint:
                     found = found._replace(turn=found.turn + kicks[0][k - 1], v=found.v + kicks[1][k - 1])
         return found, weights
 
-    def _points(self, states: MovingStates) -> list[Point]:
+    def _points(self, states: MovingStates) -> list[PointSlopes]:
         values, by_pose, by_velocity = self.residuals.slopes(states)
         R = self.residuals.rotations(states.q)
         arrays = (
@@ -203,7 +202,11 @@ class AlphaAdjoint:
             self._shift(values.shift, R, by_pose.shift),
         )
         return [
-            Point(Parts(*(x[k] for x in by_pose)), Parts(*(x[k] for x in by_velocity)), *(x[k] for x in arrays))
+            PointSlopes(
+                ResidualParts(*(x[k] for x in by_pose)),
+                ResidualParts(*(x[k] for x in by_velocity)),
+                *(x[k] for x in arrays),
+            )
             for k in range(len(R))
         ]
 
@@ -221,7 +224,7 @@ class AlphaAdjoint:
 class StepBack:
     """A step of generalized alpha, from point k - 1 to point k, with its derivatives."""
 
-    def __init__(self, adjoint: AlphaAdjoint, k: int, point: Point, before: Point):
+    def __init__(self, adjoint: AlphaAdjoint, k: int, point: PointSlopes, before: PointSlopes):
         self.adjoint, self.method, self.point, self.before = adjoint, adjoint.method, point, before
         run, shape = adjoint.run, (adjoint.n, 6)
         am, af, gamma, beta = self.method.coefficients
@@ -324,6 +327,8 @@ class StepBack:
 
 def solve_transposed(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve matrixᵀ w = right, with rows and columns of about one size, and one refinement."""
+    from scipy.linalg import lu_factor, lu_solve  # takes long to load
+
     rows = np.abs(matrix).max(axis=1)
     balanced = matrix / rows[:, None]
     columns = np.abs(balanced).max(axis=0)
