@@ -53,9 +53,10 @@ def pages(folder: Path) -> dict[str, Path]:
     v = [0.9, 0.5] + [0.0, 4.0, 0.0, -3.0] * (ARMS // 2)
     ch.simulate(carousel(), (0.0, 8.0), v=v, rtol=1e-8, atol=1e-10, progress=False).save(folder / "carousel.html")
     load(model_files()["andrews"]).run().save(folder / "andrews.html")
+    load(model_files()["cantilever_bend"]).run().save(folder / "rod.html")
     top = load(model_files()["heavy_top"])
     Page(*(top.run(space=space, span=(0.0, 2.0)) for space in ("SE3", "SO3xR3"))).save(folder / "spaces.html")
-    return {name: folder / f"{name}.html" for name in ("carousel", "andrews", "spaces")}
+    return {name: folder / f"{name}.html" for name in ("carousel", "andrews", "spaces", "rod")}
 
 
 def shoot(browser: Browser, page: Path, name: str, query: str, keys: str = "") -> None:
@@ -78,6 +79,7 @@ def main() -> None:
             shoot(browser, found["carousel"], "view_light", "?t=2.4&theme=light")
             shoot(browser, found["carousel"], "view_dark", "?t=3.1&theme=dark", "r")
             shoot(browser, found["spaces"], "view_spaces", "?t=1.2&theme=light")
+            shoot(browser, found["rod"], "view_rod", "?t=1.2&theme=light&rods=moment")
             shoot(browser, found["andrews"], "view_andrews", "?t=0.0145&theme=light", "a")
         with Browser(390, 780, scale=2.0, mobile=True) as browser:
             shoot(browser, found["carousel"], "view_narrow", "?t=2.4&theme=light")

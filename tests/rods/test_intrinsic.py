@@ -97,7 +97,7 @@ def known_swelling(times):
 @pytest.mark.parametrize(
     ("method", "bound"),
     [("generalized_alpha", 1e-4)]
-    + [pytest.param(name, 1e-4, marks=pytest.mark.study) for name in ("radau5", "bliedf3", "rattle", "half_explicit4")],
+    + [pytest.param(name, 1e-4, marks=pytest.mark.study) for name in ("radau5", "bliedf3", "rattle", "half_explicit")],
 )
 def test_motion_energy_and_work_are_those_of_a_mass_on_a_spring(method, bound):
     run = ch.simulate(still(swelling()), (0, 0.3), coordinates="absolute", method=method, step=1e-3, certificate=False)

@@ -48,6 +48,7 @@ export class Panel {
     this.certificate();
     this.exactness();
     this.trails();
+    this.rods();
     this.keys();
     $("toggle-panel").addEventListener("click", () => this.toggle());
     $("reset").addEventListener("click", () => this.frame());
@@ -239,6 +240,30 @@ export class Panel {
     this.switches.get(id).setAttribute("aria-pressed", String(on));
     if (id !== "labels") for (const view of this.page.views) view.show(id, on);
     this.page.redraw();
+  }
+
+  // by what rods are colored, and its scale
+  rods() {
+    const colorings = this.page.views.flatMap((view) => view.colorings);
+    const names = [...new Map(colorings.map(({ name, label }) => [name, label]))];
+    if (!names.length) return;
+    const choice = $("rods");
+    for (const [name, label] of [["", "plain"], ...names]) choice.add(new Option(label, name));
+    $("rods-row").hidden = false;
+    const change = () => {
+      for (const view of this.page.views) view.colorRods(choice.value);
+      this.page.redraw();
+      const shown = colorings.find(({ name }) => name === choice.value);
+      const scale = $("rod-scale");
+      scale.hidden = !shown;
+      if (!shown) return;
+      const colors = shown.scale.map((color) => `rgb(${color.map((c) => Math.round(255 * c)).join()})`);
+      scale.style.borderImage = `linear-gradient(to right, ${colors.join()}) 1`;
+      [...scale.children].forEach((end, k) => (end.textContent = Number(shown.range[k].toPrecision(3))));
+    };
+    choice.value = this.page.query.get("rods") ?? "";
+    choice.addEventListener("change", change);
+    change();
   }
 
   trails() {

@@ -86,7 +86,7 @@ export function glyphsOf(joint, size, looks) {
   };
   const ball = (r) => add(joint.child, "sphere", [r], joint.child_frame);
   if (joint.kind === "spherical") ball(1.35 * s);
-  else if (joint.kind === "universal" || joint.kind === "general") ball(0.9 * s);
+  else if (joint.kind === "universal" || (joint.kind === "general" && joint.axes.length)) ball(0.9 * s);
   else if (joint.kind === "weld") add(joint.child, "box", [1.3 * s, 1.3 * s, 1.3 * s], joint.child_frame);
   for (const axis of joint.axes) {
     if (joint.kind === "planar" && !axis.turns) continue;

@@ -3,6 +3,7 @@ import * as THREE from "three";
 import { arrayOf } from "./data.js";
 import { Ground } from "./ground.js";
 import { Motion } from "./motion.js";
+import { coloringsOf, RodTube } from "./rods.js";
 import { Arrow, axesOf, coil, colorOf, geometryOf, glyphsOf, material, place, solidOf, triad } from "./solids.js";
 import { Trail } from "./trail.js";
 
@@ -34,6 +35,8 @@ export class View {
     this.trails = new Map();
     this.reactions = [];
     this.scratch = new Float64Array(7);
+    this.rods = [];
+    this.colorings = [];
   }
 
   on(body) {
@@ -46,12 +49,24 @@ export class View {
     this.measure();
     for (const [k, body] of this.bodies.entries()) {
       for (const part of body.data.parts) {
+        if (part.rod && this.run.rods) continue; // it is swept as a whole
         const mesh = await solidOf(part);
         // where solids of two bodies share a plane, one of them is seen
         Object.assign(mesh.material, { polygonOffset: true, polygonOffsetFactor: k % 7, polygonOffsetUnits: k % 7 });
         mesh.userData.body = body;
         body.solids.push(mesh);
         body.group.add(mesh);
+      }
+    }
+    if (this.run.rods) {
+      Object.assign(this, await coloringsOf(this.run.rods).then(({ times, colorings }) => ({ rodTimes: times, colorings })));
+      this.rods = this.run.rods.rods.map((data) => new RodTube(data));
+      for (const rod of this.rods) {
+        rod.setColoring(null);
+        this.world.add(rod.mesh);
+        const last = this.bodies[rod.data.nodes.findLast(([body]) => body >= 0)[0]]; // a click on the rod finds its end
+        rod.mesh.userData.body = last;
+        last.solids.push(rod.mesh);
       }
     }
     for (const part of scene.standing ?? []) this.still.add(await solidOf(part));
@@ -187,7 +202,20 @@ export class View {
       link.mesh.quaternion.setFromUnitVectors(Z, other.divideScalar(length || 1));
       link.mesh.scale.set(1, 1, length);
     }
+    if (this.rods.length) {
+      const at = between(this.rodTimes, time);
+      for (const rod of this.rods) {
+        rod.mesh.visible = rod.data.nodes.some(([body]) => body >= 0 && this.bodies[body].shown);
+        rod.update(this.bodies, at);
+      }
+    }
     this.pointForces(time);
+  }
+
+  // rods by the name of what colors them; "" for their own colors
+  colorRods(name) {
+    const coloring = this.colorings.find((one) => one.name === name) ?? null;
+    for (const rod of this.rods) rod.setColoring(coloring);
   }
 
   point(body, place, out) {

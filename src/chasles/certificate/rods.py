@@ -10,8 +10,8 @@ import numpy as np
 
 from chasles.certificate.verdict import Finding
 from chasles.lie import pose as pose_group
-from chasles.model.rod import Rod
 from chasles.model.rod_section import Stiffness
+from chasles.simulation.rod_motion import fiber_strains
 
 ELEMENT_TURN, FIBER_STRAIN = "turn in an element", "strain of a fiber"
 
@@ -25,7 +25,7 @@ def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
         X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
         turns += [(float(np.linalg.norm(one[..., :3], axis=-1).max()), rod.name) for one in (X, rest)]
         if not isinstance(rod.section if not isinstance(rod.section, tuple) else rod.section[0], Stiffness):
-            strains.append((_fiber(rod, X - rest), rod.name))
+            strains.append((float(fiber_strains(rod, (X - rest) / rod.mesh.lengths[:, None]).max()), rod.name))
     if len(turns) == 1:
         return []
     (turn, most), (strain, rod_name) = max(turns), max(strains)
@@ -38,13 +38,3 @@ def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
         limit = limits[FIBER_STRAIN] if math.isfinite(limits[FIBER_STRAIN]) else None
         found.append(Finding(FIBER_STRAIN, strain, limit, f"largest of rod {rod_name!r}; its law is linear"))
     return found
-
-
-def _fiber(rod: Rod, apart: np.ndarray) -> float:
-    """Of X - X₀: |extension| + |curvature| times the distance from the axis + |twist| times it, at most."""
-    mesh = rod.mesh
-    strain = np.abs(apart) / mesh.lengths[:, None]
-    y, z = np.array([rod.outline(float(s)) for s in 0.5 * (mesh.s[:-1] + mesh.s[1:])]).T
-    shear = strain[..., 0] * np.hypot(y, z) if "twist" in rod.strains or not rod.strains else 0.0
-    axial = strain[..., 3] if "stretch" in rod.strains or not rod.strains else 0.0
-    return float((shear + axial + strain[..., 1] * z + strain[..., 2] * y).max())

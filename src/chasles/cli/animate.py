@@ -31,6 +31,9 @@ def animate(
     azimuth: Annotated[float | None, Parameter(help="Where it is seen from, around [degrees].")] = None,
     elevation: Annotated[float | None, Parameter(help="Where it is seen from, above [degrees].")] = None,
     trail: Annotated[float | None, Parameter(help="Seconds of the paths; 0 for none.")] = None,
+    color: Annotated[
+        str | None, Parameter(help="What rods are colored by: moment, torque, axial, shear, strain.")
+    ] = None,
     change: Changes = None,
     law: Laws = None,
 ) -> None:
@@ -53,5 +56,5 @@ def animate(
         print(f"a frame of a GIF lasts at least 0.02 s, so it has {FASTEST_GIF} a second", file=sys.stderr)
         fps = FASTEST_GIF
     say_what_is_not_drawn(found)
-    found.animate(file, fps=fps, speed=speed, azimuth=azimuth, elevation=elevation, trail=trail, **options)
+    found.animate(file, fps=fps, speed=speed, azimuth=azimuth, elevation=elevation, trail=trail, color=color, **options)
     Console().print(f"wrote {file}", markup=False, highlight=False)

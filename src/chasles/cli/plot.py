@@ -34,6 +34,7 @@ def plot(
     azimuth: Annotated[float | None, Parameter(help="Azimuth of the camera of --frame [degrees].")] = None,
     elevation: Annotated[float | None, Parameter(help="Elevation of the camera of --frame [degrees].")] = None,
     trail: Annotated[float | None, Parameter(help="Length of the paths in --frame [s]; 0 for none.")] = None,
+    color: Annotated[str | None, Parameter(help="Color rods in --frame: moment, torque, axial, shear, strain.")] = None,
     reference: Annotated[str | None, Parameter(help="The reference run for work-precision.")] = None,
     change: Changes = None,
     vary: Annotated[
@@ -64,7 +65,7 @@ def plot(
     given, names = _told_apart(list(runs))
     if _draws_study(given, names, output, size):
         return
-    seen = {"--azimuth": azimuth, "--elevation": elevation, "--trail": trail}
+    seen = {"--azimuth": azimuth, "--elevation": elevation, "--trail": trail, "--color": color}
     if frame is None and (unused := [option for option, value in seen.items() if value is not None]):
         raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
     if reference is not None and WORK not in names:
@@ -80,7 +81,7 @@ def plot(
         options: dict[str, Any] = {} if wide is None else {"size": wide}
         run = next(iter(opened.values()))
         say_what_is_not_drawn(run)
-        run.picture(frame, file, azimuth=azimuth, elevation=elevation, trail=trail, **options)
+        run.picture(frame, file, azimuth=azimuth, elevation=elevation, trail=trail, color=color, **options)
     elif WORK in names:
         if len(names) > 1:
             raise ValueError(f"plot: {WORK} is a figure of its own")

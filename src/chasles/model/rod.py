@@ -204,6 +204,7 @@ class Rod:
 
     def at(self, s: float) -> str:
         """The name of the node at an arc length s [m]; ValueError if there is none."""
+        s = float(as_numbers(f"rod {self.name!r}", "the arc length", s, ()))
         k = round(s / self.length * self.elements)
         if not 0 <= k <= self.elements or abs(k * self.length / self.elements - s) > 1e-6 * self.length:
             raise ValueError(

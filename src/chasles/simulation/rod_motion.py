@@ -130,3 +130,11 @@ def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray,
         return JointedRodMotion(rod, mechanism, poses, twists, t)
     own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
     return RodMotion(rod, own, poses, twists, t)
+
+
+def fiber_strains(rod: Rod, strains: np.ndarray) -> np.ndarray:
+    """|extension| + |curvature| times the distance from the axis + |twist| times it, at most, of each element."""
+    middles = 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:])
+    y, z = np.array([rod.outline(float(s)) for s in middles]).T
+    own = np.abs(strains) * [not rod.strains or name in rod.strains for name in STRAINS]
+    return np.asarray(own[..., 0] * np.hypot(y, z) + own[..., 3] + own[..., 1] * z + own[..., 2] * y)

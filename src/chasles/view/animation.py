@@ -39,13 +39,14 @@ def animate(
     azimuth: float | None = None,
     elevation: float | None = None,
     trail: float | None = None,
+    color: str | None = None,
     progress: bool | None = None,
 ) -> Path:
     """Write the motion of a run as .gif or .mp4, by the ending of the file; returns its path.
 
     fps: frames a second; in a GIF they last whole hundredths of a second, two at least. speed: seconds of the run in
     a second of the film. span: part of the run [s], backwards if its end is before its start. For size,
-    azimuth, elevation and trail see `picture`. MP4 needs the program ffmpeg, or `pip install chasles[video]`.
+    azimuth, elevation, trail and color see `picture`. MP4 needs the program ffmpeg, or `pip install chasles[video]`.
     `progress` shows how far it is; by default if a terminal is watching.
     """
     path = Path(file)
@@ -62,7 +63,7 @@ def animate(
         most = 100 / SHORTEST
         caution.warn(f"animate: a GIF has at most {most:g} frames a second, so not {fps:g}", UserWarning)
     hold = max(SHORTEST, round(100 / fps)) / 100 if kind == ".gif" else 1 / fps  # seconds that a frame lasts
-    film = Film(run, size, azimuth, elevation, trail)
+    film = Film(run, size, azimuth, elevation, trail, color)
     times = moments(film, hold * speed, span)
     part = path.with_name(path.name + ".part")
     try:

@@ -9,7 +9,6 @@ import base64
 import math
 import threading
 import warnings
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -21,7 +20,9 @@ from chasles.model.system import System
 from chasles.screw.shape import Mesh
 from chasles.view.curve import PARTS, quanta
 from chasles.view.method_text import words
+from chasles.view.packing import packed
 from chasles.view.page_html import as_json, page_data
+from chasles.view.page_rods import rods_data
 from chasles.view.part import Part
 from chasles.view.pose_samples import curve_of, hinges_of, rows_of, stride_of
 from chasles.view.scene import Scene, extremes, poses_of_states, scene_of
@@ -130,6 +131,7 @@ def run_data(run: Any, label: str = "", motion: PageMotion | None = None, ended:
         "ended": ended,
         "success": bool(run.success),
         "message": run.message,
+        **({"rods": rods_data(run)} if ended and run.mechanism.system.rods else {}),
         **measured(run, ended, data["scene"]["notes"]),
     }
 
@@ -268,15 +270,8 @@ def scene_data(scene: Scene, hull: np.ndarray) -> dict[str, Any]:
 def part_data(part: Part) -> dict[str, Any]:
     """A solid as JSON."""
     data: dict[str, Any] = {"kind": part.kind, "size": part.size, "pose": part.pose, "color": part.color}
+    if part.rod:
+        data["rod"] = part.rod
     if part.vertices is not None and part.triangles is not None:
         data |= {"vertices": packed(part.vertices, "<f4"), "triangles": packed(part.triangles, "<u4")}
     return data
-
-
-def packed(array: np.ndarray, kind: str) -> str:
-    """An array as compressed bytes in base64, its bytes sorted into planes, which compress better."""
-    with np.errstate(over="ignore"):  # beyond 1e38: a gap in a curve
-        data = np.ascontiguousarray(array, dtype=kind)
-    planes = np.ascontiguousarray(data.reshape(-1).view(np.uint8).reshape(-1, data.itemsize).T)
-    press = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return base64.b64encode(press.compress(planes.tobytes()) + press.flush()).decode()

@@ -25,6 +25,7 @@ class Part:
     color: Color
     vertices: np.ndarray | None = None
     triangles: np.ndarray | None = None
+    rod: str = ""  # the rod that it is a piece of
 
     def points(self) -> np.ndarray:
         """Points in the body's frame whose hull holds the solid, (n, 3)."""

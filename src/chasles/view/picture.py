@@ -15,7 +15,9 @@ from chasles.lie.rotation import quaternion_to_matrix
 from chasles.view.part import ON_GROUND
 from chasles.view.raster.camera import fitting
 from chasles.view.raster.render import SAMPLES, Stage
+from chasles.view.rod_tubes import RodTubes, check_coloring
 from chasles.view.scene import Scene, poses_at, scene_of, unknown
+from chasles.view.solids import rod_colors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,6 +29,7 @@ LOOKED_AT = 120  # moments of a run that decide what has to be in the picture
 TRACED = 240  # points of a trail
 TRAILS = 5  # at most
 LONG = 0.25, 5.0  # a trail: part of the run, and how many radii of what is seen, whichever is shorter
+INK = (40, 44, 52)  # of what is written
 ENDINGS = {".png": "PNG", ".jpg": "JPEG", ".webp": "WEBP"}
 
 
@@ -39,19 +42,22 @@ def picture(
     azimuth: float | None = None,
     elevation: float | None = None,
     trail: float | None = None,
+    color: str | None = None,
 ) -> Image:
     """The mechanism of a run at the time t [s], by default its end, as a PIL image, and in a `file`.
 
     file: its ending is .png, .jpg or .webp. size: width and height in pixels. azimuth, elevation [degrees]: from where
     it is seen; by default so that a plane motion shows. trail [s]: how far back the paths of frames are drawn (of the
-    last bodies, if there are no frames), 0 for none; by default some, up to a quarter of the run. Needs no screen.
+    last bodies, if there are no frames), 0 for none; by default some, up to a quarter of the run.
+    color: what rods are colored by, "moment", "torque", "axial", "shear" or "strain" (of a fiber), with a scale.
+    Needs no screen.
     """
     from PIL import Image
 
     path = None if file is None else Path(file)
     if path is not None and path.suffix.lower() not in ENDINGS:
         raise ValueError(f"picture: {path.name!r}; expected a name that ends in {', '.join(ENDINGS)}")
-    film = Film(run, size, azimuth, elevation, trail)
+    film = Film(run, size, azimuth, elevation, trail, color)
     moment = film.last if t is None else float(t)
     image = Image.fromarray(film.image(moment, FINE))
     if path is not None:
@@ -71,11 +77,15 @@ class Film:
         azimuth: float | None = None,
         elevation: float | None = None,
         trail: float | None = None,
+        color: str | None = None,
     ):
         self.size = width, height = _size(size)
         if not len(run):
             raise ValueError("picture: this run has no point to draw")
         self.run, self.scene = run, scene_of(run)
+        system = run.mechanism.system
+        check_coloring("picture", color, system.rods)
+        self.rods = RodTubes(run, rod_colors(system), color) if system.rods else None
         self.first, self.last = float(run.t[0]), float(run.t[-1])
         rows = np.arange(len(run))
         if lost := int(unknown(run, rows[:-1], rows[1:]).sum()):
@@ -88,7 +98,8 @@ class Film:
         low, high = seen.min(axis=0), seen.max(axis=0)
         radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6 * self.scene.size)
         self.camera = fitting(seen, _moves(self.scene, poses), up, width / height, azimuth, elevation)
-        self.stage = Stage(self.scene, _ground(self.scene, seen @ up, radius), (low + high) / 2, radius)
+        bare = scene_of(run, rods=False) if self.rods else self.scene
+        self.stage = Stage(bare, _ground(self.scene, seen @ up, radius), (low + high) / 2, radius)
         self.traced = traced(self.scene) if len(run) > 1 else []
         self.trail = self._usual_trail(radius) if trail is None else float(trail)
         if not self.trail >= 0:
@@ -119,7 +130,27 @@ class Film:
         if self.traced and start != t:
             points = paths(poses_at(self.run, np.linspace(start, t, TRACED)), self.traced)
             drawn = [(path, color) for path, (_, _, color) in zip(points, self.traced, strict=True)]
-        return self.stage.image(poses, self.camera, self.size, drawn, samples)
+        swept = self.rods.surfaces(poses, t) if self.rods else ()
+        image = self.stage.image(poses, self.camera, self.size, drawn, samples, swept)
+        return image if self.rods is None or self.rods.color is None else with_scale(image, self.rods)
+
+
+def with_scale(image: np.ndarray, rods: RodTubes) -> np.ndarray:
+    """The picture with the scale of the colors of rods below it to the left."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    height, width = image.shape[:2]
+    tall = max(8, height // 60)
+    left, top, wide = 2 * tall, height - 3 * tall, min(20 * tall, width // 2)
+    values = np.linspace(-rods.largest if rods.signed else 0.0, rods.largest, wide)
+    shown = image.copy()
+    shown[top : top + tall, left : left + wide] = (255.0 * rods.shade(values)[:, :3] + 0.5).astype(np.uint8)
+    drawn = Image.fromarray(shown)
+    pen, font = ImageDraw.Draw(drawn), ImageFont.load_default(1.1 * tall)
+    pen.text((left, top - 0.4 * tall), rods.label, INK, font, anchor="lb")
+    pen.text((left, top + 1.2 * tall), f"{values[0]:.3g}", INK, font, anchor="lt")
+    pen.text((left + wide, top + 1.2 * tall), f"{values[-1]:.3g}", INK, font, anchor="rt")
+    return np.asarray(drawn)
 
 
 def _size(size: tuple[int, int]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ Every piece is fixed to a node, so a picture needs the poses of the bodies and n
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +30,8 @@ def rod_solids(system: System, colors: dict[str, Color]) -> dict[str, list[Part]
             both = places[k : k + 2]
             for end, (begin, stop) in _halves([body for body, _ in both]):
                 body, frame = both[end]
-                found[body] += _pieces(rod, k, frame, end, np.linspace(begin, stop, PIECES + 1), colors[rod.name])
+                pieces = _pieces(rod, k, frame, end, np.linspace(begin, stop, PIECES + 1), colors[rod.name])
+                found[body] += [replace(piece, rod=rod.name) for piece in pieces]
     return found
 
 

@@ -19,7 +19,7 @@ from chasles.model.constraint import Distance
 from chasles.model.force import Spring
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
-from chasles.model.rod_parts import RodLink
+from chasles.model.rod_parts import NodeJoint, RodLink
 from chasles.model.system import System
 from chasles.view.cam_look import cam_parts
 from chasles.view.part import ON_GROUND, Color, Part, Vector
@@ -146,11 +146,11 @@ def extremes(points: np.ndarray, count: int = 60) -> np.ndarray:
     return np.unique(points[np.argmax(points @ directions.T, axis=0)], axis=0)
 
 
-def scene_of(what: Any) -> Scene:
-    """The scene of a `System`, or of a run or mechanism that has one."""
+def scene_of(what: Any, rods: bool = True) -> Scene:
+    """The scene of a `System`, or of a run or mechanism that has one. rods: with pieces of them on their nodes."""
     system = what if isinstance(what, System) else getattr(what, "mechanism", what).system
     number = {GROUND: ON_GROUND} | {body.name: k for k, body in enumerate(system.bodies)}
-    size, looks, colors, notes = looks_of(system)
+    size, looks, colors, notes = looks_of(system, rods)
     cams = cam_parts(system, size, colors)
     standing = cams.pop(ON_GROUND, ())
     for k, parts in cams.items():
@@ -260,7 +260,8 @@ def _joint(joint: Joint, number: dict[str, int]) -> SceneJoint:
             )
         )
     merged = _merged(axes) if joint.traits.line and len(axes) > 1 else tuple(axes)
-    return SceneJoint(joint.name, joint.kind, parent, child, joint.parent_frame, joint.child_frame, merged)
+    shown = () if isinstance(joint, NodeJoint) else merged  # a rod is not seen to have joints
+    return SceneJoint(joint.name, joint.kind, parent, child, joint.parent_frame, joint.child_frame, shown)
 
 
 def _merged(axes: list[Axis]) -> tuple[Axis, ...]:

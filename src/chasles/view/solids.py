@@ -28,14 +28,20 @@ NOTHING = 1e-9  # of lengths: what is less, beside another, is a point
 TRIANGLES = 200_000  # of all meshes of a scene together; beyond that bodies are drawn without them
 
 
-def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Color], list[str]]:
-    """A typical length of a body [m]; what is drawn of each, and its color; notes of what could not be drawn."""
+def rod_colors(system: System) -> dict[str, Color]:
+    """Colors of the rods by name."""
+    return {rod.name: _color(PALETTE[k % len(PALETTE)]) for k, rod in enumerate(system.rods)}
+
+
+def looks_of(system: System, rods: bool = True) -> tuple[float, list[tuple[Part, ...]], list[Color], list[str]]:
+    """A typical length of a body [m]; what is drawn of each, and its color; notes of what could not be drawn. rods:
+    whether pieces of them are on their nodes."""
     notes: list[str] = []
     held, drawn = _places(system), _drawn_shapes(system, notes)
     size = _typical_length(system, held, drawn)
     # the color of a body, in lists and of its trail, is that of its first shape
     colors = [solids[0].color if solids else _color(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
-    of_rods = rod_solids(system, {rod.name: _color(PALETTE[k % len(PALETTE)]) for k, rod in enumerate(system.rods)})
+    of_rods = rod_solids(system, rod_colors(system))
     parts: list[tuple[Part, ...]] = []
     for k, (body, solids, places) in enumerate(zip(system.bodies, drawn, held, strict=True)):
         along = tuple(of_rods.get(body.name, ()))
@@ -43,10 +49,10 @@ def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Color]
             parts.append(())
         elif isinstance(body, RodNode) and along:
             colors[k] = along[0].color
-            parts.append(along)
+            parts.append(along if rods else ())
         else:
             own = _with_stalks(solids, places, size) if solids else _own_look(body, places, size, colors[k])
-            parts.append((*own, *along))
+            parts.append((*own, *(along if rods else ())))
     return size, parts, colors, notes
 
 

@@ -14,6 +14,7 @@ from chasles.view.raster.look import FLAT, LOOK, OUTLINED
 from chasles.view.raster.model import Solids, Triangles, links, trail
 from chasles.view.raster.shade import shade
 from chasles.view.scene import Scene
+from chasles.view.tessellate import Surface
 
 SAMPLES = 2  # per pixel, in each direction
 TRAIL = 0.0045  # width of a trail as part of the height of the picture
@@ -36,10 +37,12 @@ class Stage:
         size: tuple[int, int],
         trails: Sequence[tuple[np.ndarray, Sequence[float]]] = (),
         samples: int = SAMPLES,
+        swept: Sequence[tuple[Surface, np.ndarray]] = (),
     ) -> np.ndarray:
-        """Pixels (rows, columns, 3), 0 to 255, for poses (bodies, 7); trails: paths (n, 3) with their colors."""
+        """Pixels (rows, columns, 3), 0 to 255, for poses (bodies, 7); trails: paths (n, 3) with their colors; swept:
+        surfaces in space with colors of their triangles."""
         width, height = size
-        places, normals, triangles, colors, flags, parts = self._triangles(poses, camera, trails, height)
+        places, normals, triangles, colors, flags, parts = self._triangles(poses, camera, trails, height, swept)
         points = camera.project(places, width * samples, height * samples)
         solid = colors[:, 3] >= 1.0
         look = self._look(camera, width * samples, height * samples, samples)
@@ -59,11 +62,18 @@ class Stage:
         return (image * 255.0 + 0.5).astype(np.uint8)
 
     def _triangles(
-        self, poses: np.ndarray, camera: Camera, trails: Sequence[tuple[np.ndarray, Sequence[float]]], height: int
+        self,
+        poses: np.ndarray,
+        camera: Camera,
+        trails: Sequence[tuple[np.ndarray, Sequence[float]]],
+        height: int,
+        swept: Sequence[tuple[Surface, np.ndarray]],
     ) -> tuple[np.ndarray, ...]:
         solids, made = self.solids, Triangles()
         made.count, made.pieces = len(solids.vertices), solids.pieces
         links(made, self.scene, poses)
+        for surface, colors in swept:
+            made.add(surface, colors, 0)
         for points, color in trails:
             trail(made, camera, points, color, 2 * camera.tangent * TRAIL)
         fine = solids.thickness * camera.focus(height) / camera.distance < THIN
