@@ -223,9 +223,8 @@ def four_bar():
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"method": "rk4", "step": 0.01}, "trees"),
-        ({"rtol": 1e-6}, "trees"),
-        ({"method": "generalized_alpha", "step": 0.01, "coordinates": "absolute"}, "trees"),
+        ({"method": "rk4", "step": 0.01, "coordinates": "absolute"}, "joint coordinates"),
+        ({"method": "generalized_alpha", "step": 0.01, "coordinates": "absolute"}, "joint coordinates"),
     ],
 )
 def test_what_lanes_cannot_do_runs_one_by_one(more, reason):

@@ -18,9 +18,20 @@ STUCK = 0.5  # one that leaves more than this, after the first two, has come to 
 
 
 @kernel
+def is_off(share):
+    """Whether positions are off the constraints: `share` is the largest residual, relative. A NaN is not."""
+    return share > ROUNDING
+
+
+@kernel
+def may_sweep(sweeps):
+    return sweeps < SWEEPS
+
+
+@kernel
 def goes_on(share, sweeps):
-    """Whether positions need another sweep: `share` is the largest residual, relative. A NaN ends it too."""
-    return share > ROUNDING and sweeps < SWEEPS
+    """Whether positions need another sweep."""
+    return is_off(share) and may_sweep(sweeps)
 
 
 @kernel
@@ -29,8 +40,13 @@ def is_slow(share, before):
 
 
 @kernel
+def stays(share, before):
+    return share > STUCK * before
+
+
+@kernel
 def is_stuck(share, before, sweeps):
-    return share > STUCK * before and sweeps > 2
+    return stays(share, before) and sweeps > 2
 
 
 @kernel

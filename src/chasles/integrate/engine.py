@@ -72,14 +72,20 @@ def step_to_stop(settings, real, state, counts, stops, k):
 
 
 @kernel
-def correct(settings, t, parts, p):
+def correct(settings, t, parts, p, z):
     """Bring the result of a step to where it must be, if the problem says how; whether it is finite then."""
     n = settings[SET.point]
     if settings[SET.correction] != 0:
-        call(settings[SET.correction], t, parts[4], p, parts[5], 0, n, n, 0.0)
-        copy(parts[5], 0, parts[4], 0, n, 0.0)
-        return finite(parts[4], n, 0.0)
+        call(settings[SET.correction], t, parts[4], p, parts[5], 0, n, n, z)
+        copy(parts[5], 0, parts[4], 0, n, z)
+        return finite(parts[4], n, z)
     return True
+
+
+@kernel
+def has_last(settings):
+    """Whether the last stage of a step is the field at its end."""
+    return settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS and settings[SET.correction] == 0
 
 
 @kernel
@@ -87,7 +93,7 @@ def last_value(settings, t, counts, parts, address, p, z):
     """The field at the end of the step: the last stage, if the method has it there, or one more evaluation."""
     f, _, _, _, out, _, _, f1, _, _ = parts
     n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
-    if settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS and settings[SET.correction] == 0:
+    if has_last(settings):
         copy(f, (stages - 1) * d, f1, 0, d, z)
         return True
     call(address, t, out, p, f1, 0, n, d, z)
@@ -132,7 +138,7 @@ def save_times(
             h = times[i] - t
             take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, p, 0.0)
             counts[TALLY.evaluations] += stages - 1
-            if not (finite(out, n, 0.0) and correct(settings, times[i], parts, p)):
+            if not (finite(out, n, 0.0) and correct(settings, times[i], parts, p, 0.0)):
                 return NOT_FINITE
         record(records, counts[TALLY.records], times[i], out, f0, parts[3], n, d, 0.0)
         counts[TALLY.records] += 1
@@ -167,7 +173,7 @@ def begin_anew(settings, direction, state, counts, y, f0, x_sum, records, by_tim
     t = np.nextafter(state[STATE.t], direction * np.inf)
     state[STATE.old_error] = 1.0
     copy(y, 0, parts[4], 0, n, 0.0)
-    if not correct(settings, t, parts, p):
+    if not correct(settings, t, parts, p, 0.0):
         return False
     copy(parts[4], 0, y, 0, n, 0.0)
     call(address, t, y, p, f0, 0, n, d, 0.0)
@@ -228,7 +234,7 @@ def advance(
             state[STATE.h] = new_h
             continue
         reached = t + h if at_stop else target
-        if verdict == DONE and not correct(settings, reached, parts, p):
+        if verdict == DONE and not correct(settings, reached, parts, p, 0.0):
             verdict = NOT_FINITE
         if verdict == DONE and not last_value(settings, reached, counts, parts, address, p, 0.0):
             verdict = NOT_FINITE
@@ -285,6 +291,8 @@ def march(
         )
         counts[TALLY.evaluations] += settings[SET.stages] - 1
         verdict = flaw(settings, angle, parts, z)
+        if verdict == DONE and not correct(settings, target, parts, p, z):
+            verdict = NOT_FINITE
         if verdict == DONE and not last_value(settings, target, counts, parts, address, p, z):
             verdict = NOT_FINITE
         if verdict != DONE:

@@ -1,8 +1,9 @@
 """Four runs on lanes whose steps follow the error, each its own: they share the arithmetic of a step, nothing else.
 
 A step is taken by all lanes at once, each from its own time and as long as it wants. What follows from it, its error
-above all, is found one lane after the other by the kernels of single runs: so a run has the bits that it has alone. A
-lane whose run is at its end gets the next one.
+above all, is found one lane after the other by the kernels of single runs: so a run has the bits that it has alone.
+Steps that were accepted are corrected on all lanes, if the problem says how. A lane whose run is at its end gets the
+next one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.integrate.dense_output import keep_move, record, room
-from chasles.integrate.engine import choose_step, commit
+from chasles.integrate.engine import choose_step, commit, correct, has_last
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import MUNTHE_KAAS, REAL, SET, STATE, TALLY, scratch
+from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY, scratch
 from chasles.integrate.explicit_step import copy
 from chasles.integrate.scalar import ON_LANES
 from chasles.integrate.status import DONE, FULL, NOT_FINITE, REJECTED, RUNNING, UNDERFLOW
@@ -29,7 +30,7 @@ from chasles.kernel.workspace import layout
 ROWS = 128  # saved points a lane and piece
 AT_ONCE = 4096  # steps of all lanes in a call of the loop
 # of a step whose end waits until points between are saved: whether there is one, its end, what follows from it
-KEPT = layout("KEPT", saving=1, target=1, h=1, error=1)
+KEPT = layout("KEPT", saving=1, target=1, h=1, error=1, verdict=1)
 
 
 @kernel
@@ -58,37 +59,46 @@ def saved_between(settings, real, counts, f0, times, records, kept, parts):
 
 
 @kernel
-def settle(
-    table, measured, addresses, settings, real, weights, e, program, state, counts, y, f0, x_sum, times, records, kept,
-    parts, h, target, last,
-):  # fmt: skip
-    """What follows from the step of a lane, whose result is in `parts`, as in the loop of single runs."""
-    n, d, by_time = settings[SET.point], settings[SET.algebra], times.shape[0] > 0
-    out, f1 = parts[4], parts[7]
+def judged(table, measured, addresses, settings, real, weights, e, program, state, counts, y, kept, parts, h, last):
+    """Judge the step of a lane, whose result is in `parts`; whether it is to be corrected and gone on from."""
     counts[TALLY.evaluations] += settings[SET.stages] - 1
     if kept[KEPT.saving] != 0.0:
-        if not finite(out, n, 0.0):
-            counts[TALLY.status] = NOT_FINITE
-            return
+        kept[KEPT.verdict] = float(DONE if finite(parts[4], settings[SET.point], 0.0) else NOT_FINITE)
+    else:
+        verdict, kept[KEPT.h], kept[KEPT.error] = judge(
+            *(table, measured, addresses, settings, real, e, program, weights, state, counts, y, h, last),
+            *(parts[6][0], parts),
+        )
+        kept[KEPT.verdict] = float(verdict)
+    return kept[KEPT.verdict] == DONE
+
+
+@kernel
+def settle(
+    table, addresses, settings, real, state, counts, y, f0, x_sum, times, records, kept, parts, target
+):  # fmt: skip
+    """What follows from the step of a lane, corrected and judged, as in the loop of single runs."""
+    n, d, by_time = settings[SET.point], settings[SET.algebra], times.shape[0] > 0
+    out, f1, verdict = parts[4], parts[7], int(kept[KEPT.verdict])
+    if verdict == REJECTED:
+        counts[TALLY.rejected] += 1
+        counts[TALLY.just_rejected] = 1
+        state[STATE.h] = kept[KEPT.h]
+        return
+    if verdict != DONE or not finite(out, n, 0.0):
+        counts[TALLY.status] = NOT_FINITE if verdict == DONE else verdict
+        return
+    if kept[KEPT.saving] != 0.0:
         record(records, counts[TALLY.records], times[counts[TALLY.next_time]], out, f0, parts[3], n, d, 0.0)
         counts[TALLY.records] += 1
         counts[TALLY.next_time] += 1
     else:
-        verdict, new_h, new_error = judge(
-            *(table, measured, addresses, settings, real, e, program, weights, state, counts, y, h, last),
-            *(parts[6][0], parts),
-        )
-        if verdict == REJECTED:
-            counts[TALLY.rejected] += 1
-            counts[TALLY.just_rejected] = 1
-            state[STATE.h] = new_h
-            return
-        if not (settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS):
+        if not has_last(settings):
             counts[TALLY.evaluations] += 1
         if not finite(f1, d, 0.0):
             counts[TALLY.status] = NOT_FINITE
             return
-        kept[KEPT.target], kept[KEPT.h], kept[KEPT.error] = target, new_h, new_error
+        kept[KEPT.target] = target
         if by_time:
             copy(out, 0, kept, KEPT.size, n, 0.0)
             copy(f1, 0, kept, KEPT.size + n, d, 0.0)
@@ -109,7 +119,7 @@ def settle(
 def value_at_ends(settings, parts, ends, address, p, z):
     """The field where the steps of all lanes end: the last stage, if the method has it there, or one more."""
     n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
-    if settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS:
+    if has_last(settings):
         copy(parts[0], (stages - 1) * d, parts[7], 0, d, z)
     else:
         call(address, told_time(load(ends, 0, z), p), parts[4], p, parts[7], 0, n, d, z)
@@ -123,12 +133,14 @@ def advance_lanes(
     """Take up to `limit` steps in each lane, until one of them needs attention: its status tells.
 
     Real settings, states, tallies, points, field values, moves, records and what is kept of a step are those of four
-    runs, one after the other. y, f0, lane_memory and p are buffers of lanes; `now` has times, steps and ends of all."""
+    runs, one after the other. y, f0, lane_memory and p are buffers of lanes; `now` has times, steps and ends of all,
+    and which times are reached by steps that are accepted."""
     z = lanes_of(0.0)
-    n, d = settings[SET.point], settings[SET.algebra]
-    on_four, parts = scratch(lane_memory, settings, WIDTH), scratch(memory, settings, 1)
+    n, d, size = settings[SET.point], settings[SET.algebra], memory.shape[0] // WIDTH
+    on_four = scratch(lane_memory, settings, WIDTH)
     width, rows, more = reals.shape[0] // WIDTH, records.shape[0] // WIDTH, kept.shape[0] // WIDTH
     start, step, ends = now[:WIDTH], now[WIDTH : 2 * WIDTH], now[2 * WIDTH : 3 * WIDTH]
+    accepted = now[3 * WIDTH : 4 * WIDTH]
     for _ in range(limit):
         for lane in range(WIDTH):
             counts = tallies[TALLY.size * lane : TALLY.size * (lane + 1)]
@@ -149,21 +161,39 @@ def advance_lanes(
         take_step(
             table, on_lanes, settings, a, b, c, extra, program, start, step, y, f0, lane_memory, on_four, address, p, z
         )
-        attention = False
+        for lane in range(WIDTH):
+            counts = tallies[TALLY.size * lane : TALLY.size * (lane + 1)]
+            accepted[lane] = np.nan
+            if counts[TALLY.status] == RUNNING:
+                own = memory[size * lane : size * (lane + 1)]
+                for m in range(size):
+                    own[m] = lane_memory[WIDTH * m + lane]
+                state = states[STATE.size * lane : STATE.size * (lane + 1)]
+                real, kept_here = reals[width * lane : width * (lane + 1)], kept[more * lane : more * (lane + 1)]
+                last = ends[lane] == real[REAL.end]
+                if judged(
+                    *(table, measured, addresses, settings, real, a, e, program, state, counts),
+                    *(points[n * lane : n * (lane + 1)], kept_here, scratch(own, settings, 1), step[lane], last),
+                ):
+                    between = kept_here[KEPT.saving] != 0.0
+                    accepted[lane] = times[counts[TALLY.next_time]] if between else ends[lane]
+        correct(settings, told_time(load(accepted, 0, z), p), on_four, p, z)
         value_at_ends(settings, on_four, ends, address, p, z)
+        attention = False
         for lane in range(WIDTH):
             counts = tallies[TALLY.size * lane : TALLY.size * (lane + 1)]
             if counts[TALLY.status] != RUNNING:
                 continue
-            for m in range(memory.shape[0]):
-                memory[m] = lane_memory[WIDTH * m + lane]
+            parts = scratch(memory[size * lane : size * (lane + 1)], settings, 1)
+            for m in range(n):
+                parts[4][m] = on_four[4][WIDTH * m + lane]
+            for m in range(d):
+                parts[7][m] = on_four[7][WIDTH * m + lane]
             state, real = states[STATE.size * lane : STATE.size * (lane + 1)], reals[width * lane : width * (lane + 1)]
             point, value, moved = points[n * lane : n * (lane + 1)], values[d * lane : d * (lane + 1)], sums[d * lane :]
-            last = ends[lane] == real[REAL.end]
             settle(
-                *(table, measured, addresses, settings, real, a, e, program, state, counts, point, value, moved, times),
-                *(records[rows * lane : rows * (lane + 1)], kept[more * lane : more * (lane + 1)], parts),
-                *(step[lane], ends[lane], last),
+                *(table, addresses, settings, real, state, counts, point, value, moved, times),
+                *(records[rows * lane : rows * (lane + 1)], kept[more * lane : more * (lane + 1)], parts, ends[lane]),
             )
             attention = attention or counts[TALLY.status] != RUNNING
             for m in range(n):
@@ -185,13 +215,15 @@ class Advanced(NamedTuple):
 class LaneAdvance:
     """Four lanes, each with a run of its own: put in by `begin`, and gone on with until one is at its end.
 
-    lead: a run of the same method and options, with which all begin; address: of the field on lanes, p its parameters.
+    lead: a run of the same method and options, with which all begin; address: of the field on lanes, p its parameters;
+    correction: of what corrects points on lanes after each step, or 0. It leaves lanes alone whose time is NaN.
     """
 
-    def __init__(self, lead: ExplicitStepper, address: int, p: np.ndarray):
+    def __init__(self, lead: ExplicitStepper, address: int, p: np.ndarray, correction: int = 0):
         self.lead, self.address, self.p = lead, address, p
         self.settings = lead.settings.copy()
         self.settings[SET.step] = step_address(int(lead.settings[SET.family]), ON_LANES, own=True)
+        self.settings[SET.correction] = correction
         n, d = lead.space.size, lead.space.dimension
         self.reals, self.states = np.zeros((WIDTH, lead.real.size)), np.zeros((WIDTH, STATE.size))
         self.tallies = np.zeros((WIDTH, TALLY.size), dtype=np.int64)
@@ -199,8 +231,8 @@ class LaneAdvance:
         self.points, self.values, self.sums = (np.zeros((WIDTH, size)) for size in (n, d, d))
         self.records = np.zeros((WIDTH, ROWS, lead.width))
         self.kept = np.zeros((WIDTH, KEPT.size + n + d))
-        self.y, self.f0, self.now = buffer(n), buffer(d), buffer(3)
-        self.memory, scalars = buffer(len(lead.memory)), np.zeros(len(lead.memory))
+        self.y, self.f0, self.now = buffer(n), buffer(d), buffer(4)
+        self.memory, scalars = buffer(len(lead.memory)), np.zeros(WIDTH * len(lead.memory))
         self.now[:] = 0.0
         self.pieces: list[list[np.ndarray]] = [[] for _ in range(WIDTH)]
         on_lanes = lead.operations(*lead.needed(), on=ON_LANES)

@@ -43,14 +43,16 @@ class Marched(NamedTuple):
 class LaneMarch:
     """Marches of four points from `start` to `end`, with the method and options of a run that leads.
 
-    `address`: that of the field on lanes. One of it serves many marches, one after the other.
+    `address`: that of the field on lanes; `correction`: of what corrects points after each step, or 0. One of it serves
+    many marches, one after the other.
     """
 
-    def __init__(self, lead: ExplicitStepper, address: int, stop: threading.Event | None = None):
+    def __init__(self, lead: ExplicitStepper, address: int, stop: threading.Event | None = None, correction: int = 0):
         """stop: set by another thread, it breaks marches off."""
         self.lead, self.address, self.stop = lead, address, stop
         self.settings, self.real = lead.settings.copy(), lead.real.copy()
         self.settings[SET.step] = step_address(int(lead.settings[SET.family]), ON_LANES)
+        self.settings[SET.correction] = correction
         self.addresses = lead.operations(*lead.needed(), on=ON_LANES)
         n, d = lead.space.size, lead.space.dimension
         self.width, rows = 1 + n + 2 * d, min(lead.rows, ROWS)
@@ -61,6 +63,13 @@ class LaneMarch:
     def between(self, start: float, end: float, step: float) -> None:
         """March from now on between other times."""
         self.real[[REAL.start, REAL.end, REAL.step]] = start, end, np.copysign(step, end - start)
+
+    def corrected(self, t: float, y: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Points (4, size) as they are after a correction."""
+        found = buffer(y.shape[1])
+        _set(self.y, y)
+        evaluate_lanes(int(self.settings[SET.correction]), t, self.y, p, found)
+        return _get(found)
 
     def run(self, y: np.ndarray, p: np.ndarray, f0: np.ndarray | None = None) -> Marched | None:
         """The march of points (4, size) with the parameters p, a buffer; None if one of them cannot get to the end.

@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.integrate import blocks
 from chasles.integrate import explicit_layout as layout
-from chasles.integrate.engine import last_value, short_of
+from chasles.integrate.engine import correct, last_value, short_of
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, TALLY, scratch
 from chasles.integrate.explicit_step import copy
@@ -19,15 +19,6 @@ from chasles.integrate.step_address import step_address, take_step
 from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import kernel
-
-
-@kernel
-def correct(settings, t, parts, p, z):
-    """Bring the result of a step to where it must be, if the problem says how."""
-    n = settings[SET.point]
-    if settings[SET.correction] != 0:
-        call(settings[SET.correction], t, parts[4], p, parts[5], 0, n, n, z)
-        copy(parts[5], 0, parts[4], 0, n, z)
 
 
 @kernel(entry=True)

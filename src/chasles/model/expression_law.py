@@ -240,6 +240,11 @@ def settle_expression(item: Any, where: str, variables: Sequence[str], rates: bo
             value = Expression(value, variables=variables, rates=rates, names=own, sees=sees)
         except ValueError as error:
             raise ValueError(f"{where}: value {error}") from None
+    elif isinstance(names, Mapping) and len(names):
+        raise ValueError(
+            f"{where}: parameters is {dict(names)!r}, but the value {value.value!r} has its parameters in their places "
+            "already; give it as it was written, with their names"
+        )
     object.__setattr__(item, "value", value)
     object.__setattr__(item, "parameters", value.program)
 

@@ -12,7 +12,7 @@ from chasles.constraint.special import evaluate_rate
 from chasles.force.table import FORCES
 from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
-from chasles.kernel.lanes import primal
+from chasles.kernel.lanes import absolute, maximum, primal
 from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
 from chasles.relative.forward import LIMB
@@ -31,9 +31,9 @@ def farthest(states, levers, links):
     far = 0.0
     for i in range(1, links + 1):
         for k in range(3):
-            far = max(far, abs(primal(states[i * STATE.size + STATE.position + k])))
+            far = maximum(far, absolute(primal(states[i * STATE.size + STATE.position + k])))
     for k in range(levers.shape[0]):
-        far = max(far, primal(levers[k]))
+        far = maximum(far, primal(levers[k]))
     return far
 
 
@@ -56,9 +56,9 @@ def fastest(motion, far):
     spin, fast = 0.0, 0.0
     for k in range(motion.shape[0] // MOTION.size):
         for j in range(3):
-            spin = max(spin, abs(primal(motion[k * MOTION.size + MOTION.spin + j])))
-            fast = max(fast, abs(primal(motion[k * MOTION.size + MOTION.velocity + j])))
-    return max(spin, fast / far), max(fast, spin * far)
+            spin = maximum(spin, absolute(primal(motion[k * MOTION.size + MOTION.spin + j])))
+            fast = maximum(fast, absolute(primal(motion[k * MOTION.size + MOTION.velocity + j])))
+    return maximum(spin, fast / far), maximum(fast, spin * far)
 
 
 @native

@@ -10,7 +10,7 @@ from chasles.constraint.rows import MOTION, POINT, ROWS, TILE
 from chasles.constraint.special import TARGET, TURN, call_special, evaluate
 from chasles.constraint.tile_work import TILE_WORK, angle_at, set_time, tile_work_at
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
-from chasles.kernel.lanes import primal
+from chasles.kernel.lanes import absolute, maximum, primal
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, load3, load6, load9, store3, store9
 from chasles.relative.kinematics import STATE
@@ -84,7 +84,8 @@ def size_of_row(tiles, groups, equations, rows, r, turn, move):
             if tiles[t * TILE.size + TILE.first + side] >= 0:
                 w, u = side_of(tiles, rows, t, side, k)
                 for j in range(3):
-                    angular, linear = max(angular, abs(primal(w[j]))), max(linear, abs(primal(u[j])))
+                    angular = maximum(angular, absolute(primal(w[j])))
+                    linear = maximum(linear, absolute(primal(u[j])))
     return angular * turn + linear * move
 
 

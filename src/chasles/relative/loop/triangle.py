@@ -7,7 +7,7 @@ S = Rᵀ R needs R alone.
 
 from __future__ import annotations
 
-from chasles.kernel.lanes import absolute, primal, sqrt
+from chasles.kernel.lanes import absolute, primal, select, sqrt
 from chasles.kernel.policy import kernel
 
 DEPENDENT = 1e-9  # of a row's reach
@@ -59,7 +59,7 @@ def scale_rows(F, scales, left, m, nv):
     second half of `scales`.
     """
     for j in range(m):
-        scales[j] = 1.0 / sqrt(scales[j]) if scales[j] != 0.0 else 0.0
+        scales[j] = select(scales[j] != 0.0, 1.0 / sqrt(scales[j]), 0.0)
         for k in range(nv):
             F[j * nv + k] *= scales[j]
         scales[m + j] = left[j] = product(F, j * nv, j * nv, nv)
@@ -78,13 +78,22 @@ def reflect(F, left, s, m, nv):
     """Bring row s of F to zeros behind its entry s by a reflection, which the rows behind it undergo too."""
     at = s * nv + s
     length, head = sqrt(left[s]), F[at]
-    new = -length if head > 0.0 else length
+    new = select(head > 0.0, -length, length)
     F[at] = head - new  # now the row is the vector of the reflection, of squared length 2 length (length + |head|)
     factor = 1.0 / (length * (length + absolute(head)))
     for j in range(s + 1, m):
         along = factor * product(F, at, j * nv + s, nv - s)
         left[j] = subtract(F, j * nv + s, along, at, nv - s)
     F[at] = new
+
+
+@kernel
+def least_pivot(free, squared):
+    """The squared pivot that a row must exceed to count, of its squared length before any others were taken."""
+    least = DEPENDENT * DEPENDENT
+    if free == 0:
+        least = max(least, WEAK * WEAK * squared)
+    return least
 
 
 @kernel
@@ -104,10 +113,7 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
         for j in range(s, m):
             if order[m + int(primal(order[j]))] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
                 best, pivot = left[j], j
-        least = DEPENDENT * DEPENDENT
-        if free == 0:
-            least = max(least, WEAK * WEAK * scales[m + int(primal(order[pivot]))])
-        if not best > least:
+        if not best > least_pivot(free, scales[m + int(primal(order[pivot]))]):
             return s if wanted < 0 and best == best else -1
         swap(F, order, left, s, pivot, nv)
         reflect(F, left, s, m, nv)

@@ -1,4 +1,4 @@
-"""Runs of many trees whose steps follow the error, four at a time on lanes, on several threads.
+"""Runs of many mechanisms whose steps follow the error, four at a time on lanes, on several threads.
 
 Each lane has the steps of its own member, so a member has the same bits as alone, wherever it is in the batch. Members
 that do not get to their end are left to be run one by one, which says why.
@@ -21,13 +21,12 @@ from chasles.integrate.lane_advance import Advanced, LaneAdvance
 from chasles.integrate.solution import Solution
 from chasles.integrate.status import RUNNING
 from chasles.kernel.lanes import WIDTH
+from chasles.simulation.batch.lane_runs import lane_tables
 from chasles.simulation.batch.member_scales import Scales
 from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.motion import ATOL, motion_stepper
 from chasles.simulation.run_task import Task
 from chasles.simulation.sampled_run import JUMPS
-from chasles.simulation.tree.lanes import LaneTables, lanes_address
-from chasles.simulation.tree.motion import PART
 
 COUNTED = [TALLY.accepted, TALLY.rejected, TALLY.evaluations]
 
@@ -88,7 +87,7 @@ class AdaptiveWork:
     ):
         self.task, self.tables, self.states, self.scales = task, tables, states, scales
         self.controls, self.edges = controls, edges.tolist()
-        self.lane_tables = LaneTables(task.dynamics.mechanism, task.dynamics.free is not None)
+        self.lane_tables = lane_tables(task.dynamics)
         self.stop = threading.Event()
         self.result = OwnRuns(len(states))
         self._lead()  # compiled before the threads ask for it
@@ -124,12 +123,11 @@ class _Lanes:
         self.work, self.lead = work, work._lead()
         numbers, values = (np.repeat(part[:1], WIDTH, axis=0) for part in (work.tables.numbers, work.tables.values))
         self.p = work.lane_tables.packed(numbers, values, np.zeros((WIDTH, work.task.dynamics.nv)))
-        self.lanes = LaneAdvance(self.lead, lanes_address(), self.p)
+        self.lanes = LaneAdvance(self.lead, work.lane_tables.address, self.p, work.lane_tables.correction)
         self.members: dict[int, int] = {}  # by lane
         self.pieces: dict[int, list[Advanced]] = {}
         self.firsts: dict[int, np.ndarray] = {}
-        head = self.lead.p.view(np.int64)
-        self.places = [slice(head[PART.numbers], head[PART.table]), slice(head[PART.values], head[PART.control])]
+        self.places = work.lane_tables.places(self.lead.p)
 
     def run(self, queue: Iterator[int], told: Callable[[int], None]) -> None:
         """Run members as they come, until there are none left."""
@@ -166,6 +164,7 @@ class _Lanes:
         numbers, values, control = work.tables.numbers[i], work.tables.values[i], work.controls[i, period]
         for place, part in zip(self.places, (numbers, values), strict=True):
             lead.p[place] = part
+        tables.forget(lead.p)
         lead.p[work.task.dynamics.control], lead.y[:] = control, y
         lead.loops.units[:] = units = work.scales.units[i]
         atol = work.task.more.get("atol")

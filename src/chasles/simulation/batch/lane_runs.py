@@ -1,4 +1,4 @@
-"""Runs of many trees with the same fixed steps, four at a time on lanes, on several threads.
+"""Runs of many mechanisms with the same fixed steps, four at a time on lanes, on several threads.
 
 Each lane computes its own member, and nothing of the others: a member has the same bits wherever it is in the batch and
 however many threads there are. Where one of four cannot get to the end, each of them is run alone, in all four lanes.
@@ -20,12 +20,15 @@ from chasles.integrate.lane_march import LaneMarch, Marched
 from chasles.integrate.options import saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.lanes import WIDTH
+from chasles.relative.mechanism import Mechanism
 from chasles.simulation.batch.variants import MemberTables
+from chasles.simulation.closed.dynamics import ClosedDynamics
+from chasles.simulation.closed.lanes import ClosedLaneTables
 from chasles.simulation.motion import motion_stepper
 from chasles.simulation.run_task import Task
 from chasles.simulation.sampled_run import JUMPS
 from chasles.simulation.tree.dynamics import TreeDynamics
-from chasles.simulation.tree.lanes import LaneTables, lanes_address
+from chasles.simulation.tree.lanes import LaneTables
 
 NEAR = 1e-6  # of a step: times so near to its end are its end
 
@@ -33,9 +36,9 @@ NEAR = 1e-6  # of a step: times so near to its end are its end
 def refusal(task: Task) -> str:
     """Why runs like this one cannot be on lanes, if so."""
     more, dynamics = task.more, task.dynamics
-    if type(dynamics) is not TreeDynamics:
-        return "lanes are for trees in joint coordinates"
-    laws = dynamics.mechanism.tables.acting.laws
+    if type(dynamics) not in (TreeDynamics, ClosedDynamics):
+        return "lanes are for joint coordinates"
+    laws = (*dynamics.mechanism.tables.acting.laws, *getattr(dynamics.mechanism, "laws", ()))
     reasons = {
         "lanes are for explicit methods": not isinstance(task.method, ExplicitStepper.methods),
         "joints follow others": dynamics.mechanism.tree.dependence is not None,
@@ -53,6 +56,15 @@ def refusal(task: Task) -> str:
     found = next((reason for reason, holds in reasons.items() if holds), "")
     between = more["step"] is not None and stride(task) is None
     return found or ("points are saved between steps" if between else "")
+
+
+def lane_tables(dynamics: TreeDynamics) -> LaneTables | ClosedLaneTables:
+    """What the parameters of a motion are on lanes."""
+    free = dynamics.free is not None
+    if isinstance(dynamics, ClosedDynamics):
+        return ClosedLaneTables(dynamics.mechanism, dynamics.parameters, free, dynamics.projected)
+    assert isinstance(dynamics.mechanism, Mechanism)
+    return LaneTables(dynamics.mechanism, free)
 
 
 def stride(task: Task) -> int | None:
@@ -113,8 +125,7 @@ class LaneWork:
                 step=more["step"],
                 save=every or "final",
             )
-        self.lane_tables = LaneTables(dynamics.mechanism, dynamics.free is not None)
-        self.address = lanes_address()
+        self.lane_tables = lane_tables(dynamics)
         self.own = threading.local()
         self.result: LaneRuns | None = None
         self.done, self.lock = np.zeros(len(states), dtype=bool), threading.Lock()
@@ -157,11 +168,14 @@ class LaneWork:
         index = members[np.minimum(np.arange(WIDTH), len(members) - 1)]
         march = getattr(self.own, "march", None)
         if march is None:
-            march = self.own.march = LaneMarch(self.lead, self.address, self.stop)
+            march = self.own.march = LaneMarch(
+                self.lead, self.lane_tables.address, self.stop, self.lane_tables.correction
+            )
         controls, step = self.controls[index], float(self.task.more["step"])
         p = self.lane_tables.packed(self.tables.numbers[index], self.tables.values[index], controls[:, 0])
         y, pieces = self.states[index], list[Marched]()
         first_value: np.ndarray | None = None
+        begin = y
         for k, (first, last) in enumerate(zip(self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True)):
             if k:
                 self.lane_tables.put_control(p, controls[:, k])
@@ -173,16 +187,19 @@ class LaneWork:
             y = found.y
             pieces.append(found)
         assert first_value is not None
-        self._keep(members, pieces, first_value)
+        if self.by_time and self.lane_tables.correction:  # as a step of no length gives it
+            begin = march.corrected(float(self.edges[0]), begin, p)
+        self._keep(members, pieces, begin, first_value)
         return True
 
-    def _keep(self, members: np.ndarray, pieces: list[Marched], first_value: np.ndarray) -> None:
+    def _keep(self, members: np.ndarray, pieces: list[Marched], begin: np.ndarray, first_value: np.ndarray) -> None:
         """Put the saved points of up to four members into the arrays of all."""
         n, d = self.lead.space.size, self.lead.space.dimension
         rows = np.concatenate([piece.rows for piece in pieces], axis=1)
         if self.every == 0:
             rows = rows[:, -1:]
-        start = np.concatenate([self.states[members], first_value[: len(members)], np.zeros((len(members), d))], axis=1)
+        count = len(members)
+        start = np.concatenate([begin[:count], first_value[:count], np.zeros((count, d))], axis=1)
         points = np.concatenate([start[:, None], rows[: len(members), :, 1:]], axis=1)
         t = np.concatenate([[self.task.span[0]], rows[0, :, 0]])
         if self.by_time:  # the last step is saved whether it is one of them or not

@@ -158,7 +158,7 @@ class Members:
         """Run all members; `told` how many are done."""
         found = Outcomes({}, {})
         lead = self._lead(found)
-        if not found.reason:
+        if not found.reason and isinstance(lead.dynamics.mechanism, Mechanism):
             self._on_lanes(lead, found, threads, told)
         lanes = found.on_lanes
         left = [i for i in range(self.count) if lanes is None or not lanes.done[i]]

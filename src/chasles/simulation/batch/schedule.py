@@ -9,11 +9,13 @@ import numpy as np
 
 from chasles.integrate.stepper import helping
 from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
-from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, lane_tables, refusal
 from chasles.simulation.batch.member_scales import Scales
 from chasles.simulation.batch.variants import MemberTables
+from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
+from chasles.simulation.runaway import explained
 
 
 def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception]:
@@ -50,20 +52,21 @@ def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception
 
 def structure(task: Task) -> Hashable:
     """What runs have in common that can be on lanes together."""
-    mechanism, more = task.dynamics.mechanism, task.more
+    dynamics, more = task.dynamics, task.more
     save = more["save"] if isinstance(more["save"], str | int) else np.asarray(more["save"]).tobytes()
-    tables = mechanism.tree.topology.tobytes(), mechanism.tables.acting.table.tobytes()
+    numbers, _ = lane_tables(dynamics).places(dynamics.parameters)
+    tables = dynamics.parameters[: numbers.start].tobytes(), dynamics.mechanism.tables.acting.table.tobytes()
+    held = (dynamics.projected, dynamics.baumgarte) if isinstance(dynamics, ClosedDynamics) else ()
     steps = [np.asarray(more.get(name), dtype=float).tobytes() for name in ("step", "rtol", "atol", "max_step")]
-    return (*tables, task.dynamics.space_of_free, repr(task.method), task.span, *steps, save)
+    return (*tables, *held, dynamics.space_of_free, repr(task.method), task.span, *steps, save)
 
 
 def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
     """The runs of tasks of one structure; None for those that did not get to the end."""
     lead = tasks[0]
-    trees = [task.dynamics.mechanism for task in tasks]
-    tables = MemberTables(
-        np.array([tree.tree.numbers for tree in trees]), np.array([tree.tables.acting.values for tree in trees]), {}
-    )
+    places = lane_tables(lead.dynamics).places(lead.dynamics.parameters)
+    numbers, values = (np.array([task.dynamics.parameters[place] for task in tasks]) for place in places)
+    tables = MemberTables(numbers, values, {})
     still = np.zeros(lead.dynamics.nv)
     controls = np.array([still if task.u is None else task.u for task in tasks])[:, None]
     states = np.array([task.state for task in tasks])
@@ -81,5 +84,5 @@ def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
 
 def run_of(task: Task, runs: LaneRuns | OwnRuns, k: int) -> Run:
     """The run of a member on lanes."""
-    solution = runs.solution(k)
+    solution = explained(task, runs.solution(k))
     return Run(task.dynamics, solution, task.constant(len(solution.t)), task=task)

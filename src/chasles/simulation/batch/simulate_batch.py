@@ -202,10 +202,10 @@ def simulate_batch(
     arguments of a function, given as `system`, that returns a System. control: constant inputs (members, inputs); or
     with `period` [s] sequences of them (members, periods, inputs), each held for a period.
 
-    Trees in joint coordinates with an explicit method run four at a time on SIMD lanes, each member with its own steps
-    if they follow the error; all others one by one. Both run on `threads` threads, by default one for each processor.
-    A member has the same bits wherever it is in the batch and however many threads there are, and agrees with
-    `simulate` to rounding. A member that fails keeps its message, and the others go on.
+    In joint coordinates, trees and loops run four at a time on SIMD lanes with an explicit method, each member with its
+    own steps if they follow the error; all others one by one. Both run on `threads` threads, by default one for each
+    processor. A member has the same bits wherever it is in the batch and however many threads there are, and agrees
+    with `simulate` to rounding. A member that fails keeps its message, and the others go on.
 
     By default only the first and the last point are saved; give `every` or `save`. Other options are those of
     `simulate`.

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.body import UPPER, Body
+from chasles.model.expression_law import Expression
 from chasles.model.rod_parts import OfRod
 from chasles.model.suggestion import meant
 from chasles.model.system import System
@@ -163,8 +164,9 @@ def _places(system: System) -> dict[str, PlaceOfNumbers]:
     found = {"gravity": PlaceOfNumbers("", 0, "gravity")}
     for section in SECTIONS:
         for index, thing in enumerate(getattr(system, section)):
+            written = isinstance(getattr(thing, "value", None), Expression)  # its parameters are its program
             for item in () if isinstance(thing, OfRod) else fields(thing):
-                if item.init and _numeric(getattr(thing, item.name)):
+                if item.init and not (written and item.name == "parameters") and _numeric(getattr(thing, item.name)):
                     found[f"{section}.{thing.name}.{item.name}"] = PlaceOfNumbers(section, index, item.name)
     return found
 

@@ -15,17 +15,11 @@ from chasles.kernel.address import INTEGER, INTEGERS, MANY_LANES, NUMBER, NUMBER
 from chasles.kernel.lane_view import as_lanes
 from chasles.kernel.lanes import WIDTH, buffer, lanes_of
 from chasles.kernel.late import carray
-from chasles.kernel.policy import kernel, native
+from chasles.kernel.policy import native
+from chasles.relative.by_lane import gather, scatter
 from chasles.relative.force import act_address
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.tree.motion import PART, array_sizes, rates, work_size
-
-
-@kernel
-def gather(source, lane, target):
-    """One lane of a buffer of lanes."""
-    for k in range(target.shape[0]):
-        target[k] = source[WIDTH * k + lane]
 
 
 @native
@@ -59,10 +53,8 @@ def act_by_lane(t, topology, numbers, table, values, q, v, tau, wrenches, states
             *(address, t + own[WIDTH + lane], links, lane_numbers, forces, lane_values, lane_q, lane_v),
             *(lane_tau, lane_wrenches, lane_states, room, lane_result, n),
         )
-        for k in range(n[5]):
-            sums[WIDTH * k + lane] = lane_tau[k]
-        for k in range(n[6]):
-            on_links[WIDTH * k + lane] = lane_wrenches[k]
+        scatter(lane_tau, lane, sums)
+        scatter(lane_wrenches, lane, on_links)
         power[lane], power[WIDTH + lane] = lane_result[0], lane_result[1]
 
 
@@ -93,7 +85,7 @@ def lanes_address() -> int:
 
 
 @cache
-def _act_address() -> int:
+def lanes_act_address() -> int:
     """Address of `act_by_lane`."""
     return address_of(act_by_lane, NUMBER, INTEGERS, NUMBERS, INTEGERS, *(NUMBERS,) * 8, INTEGERS)
 
@@ -112,6 +104,8 @@ class LaneTables:
     `free`: whether free joints have the velocities of their positions.
     """
 
+    correction = 0  # address of what corrects points after each step
+
     def __init__(self, mechanism: Mechanism, free: bool):
         acting = mechanism.tables.acting
         integers = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.tree.topology, acting.table])
@@ -124,12 +118,13 @@ class LaneTables:
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
         head |= {
             "table": WIDTH + PART.size + len(mechanism.tree.topology),
-            "act": 0 if acting.empty else _act_address(),
+            "act": 0 if acting.empty else lanes_act_address(),
         }
         for name, value in head.items():
             integers[getattr(PART, name)] = value
         integers[PART.sizes : PART.size] = array_sizes(mechanism)
         self.integers, self.edges = integers, edges.tolist()
+        self.address = lanes_address()
 
     def packed(self, numbers: np.ndarray, values: np.ndarray, control: np.ndarray) -> np.ndarray:
         """A buffer with the tables of four mechanisms, (4, ...) each."""
@@ -142,6 +137,16 @@ class LaneTables:
             self.put(p, lane, numbers[lane], values[lane])
         self.put_control(p, control)
         return p
+
+    @staticmethod
+    def places(p: np.ndarray) -> tuple[slice, slice]:
+        """Where numbers and values are in the parameters of a single run."""
+        head = p.view(np.int64)
+        return slice(head[PART.numbers], head[PART.table]), slice(head[PART.values], head[PART.control])
+
+    @staticmethod
+    def forget(p: np.ndarray) -> None:
+        """Make the parameters of a single run those of one that begins: it remembers nothing."""
 
     def put(self, p: np.ndarray, lane: int, numbers: np.ndarray, values: np.ndarray) -> None:
         """Put the numbers of another mechanism into a lane of such a buffer."""

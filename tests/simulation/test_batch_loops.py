@@ -1,0 +1,134 @@
+"""Batches of mechanisms with loops: on lanes, with the bits of `simulate`, wherever a member is in the batch."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import chasles as ch
+
+COUNT = 6
+SPAN = (0.0, 0.1)
+HOW = {
+    "fixed": {"method": "rk4", "step": 0.002},
+    "saved": {"method": "rk4", "step": 0.002, "every": 0.02},
+    "adaptive": {"rtol": 1e-7},
+    "adaptive, saved": {"rtol": 1e-7, "every": 0.017},
+}
+
+
+def rod(name, size, mass=1.0):
+    return ch.Body(name, mass, (size / 2, 0, 0.01), (0.002, 0.02, 0.021))
+
+
+def hinge(name, parent, child, **more):
+    return ch.revolute(name, parent, child, axis=(0, 0, 1), **more)
+
+
+def linkage(base="ground"):
+    """A planar four-bar of hinges: of its 5 equations 3 depend on the others."""
+    joints = [
+        hinge("crank", base, "one", damping=0.1),
+        hinge("knee", "one", "two", at=(0.3, 0, 0)),
+        hinge("rocker", base, "three", at=(0.6, 0, 0), stiffness=2.0),
+        hinge("tip", "two", "three", at=(0.6, 0, 0), child_at=(0.5, 0, 0)),
+    ]
+    return [rod("one", 0.3), rod("two", 0.6), rod("three", 0.5)], joints
+
+
+def planar():
+    return ch.System(*linkage(), gravity=(0, -9.8, 0))
+
+
+def driven():
+    """The same with a spherical joint at its tip, a gear on its rocker and a drive that follows a law of time."""
+    bodies, joints = linkage()
+    joints[-1] = ch.spherical("tip", "two", "three", at=(0.6, 0, 0), child_at=(0.5, 0, 0))
+    bodies.append(ch.Body("wheel", 0.5, (0, 0, 0), (0.01, 0.01, 0.02)))
+    joints.append(hinge("gear", "ground", "wheel", at=(0, 0.5, 0)))
+    constraints = [
+        ch.Coupling("mesh", ("rocker", "gear"), (2.0, 1.0), offset=2.0),
+        ch.Drive("motor", "crank", "w * t + 0.8", parameters={"w": 3.0}),
+    ]
+    forces = [ch.Spring("spring", ("ground", "two"), ((0, 0.5, 0), (0.1, 0, 0)), stiffness=20.0, damping=0.3)]
+    return ch.System(bodies, joints, forces=forces, constraints=constraints, gravity=(0, -9.8, 0))
+
+
+def floating():
+    """The four-bar on a body that floats, tumbling."""
+    bodies, joints = linkage("hull")
+    joints = [ch.free("float", "ground", "hull"), *joints]
+    return ch.System([ch.Body("hull", 5.0, (0.3, 0, 0), (0.3, 0.4, 0.5)), *bodies], joints, gravity=(0, 0, 0))
+
+
+SYSTEMS = {"planar": planar, "driven": driven, "floating": floating}
+
+
+def start(kind):
+    if kind == "driven":
+        return {}, {}
+    q, v = {"crank": np.linspace(0.8, 1.0, COUNT)}, {"crank": np.linspace(-1.0, 2.0, COUNT)}
+    if kind == "floating":
+        v["float"] = np.array([0.3, -0.5, 0.2, 1.0, 0.0, 0.5])
+    return q, v
+
+
+def row(values, i):
+    return {name: value if name == "float" else value[i] for name, value in values.items()}
+
+
+def masses(system):
+    rng = np.random.default_rng(4)
+    return {f"bodies.{body.name}.mass": body.mass * rng.uniform(0.7, 1.5, COUNT) for body in system.bodies}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_members_with_loops_have_the_bits_of_simulate(kind, how):
+    system, more, (q, v) = SYSTEMS[kind](), HOW[how], start(kind)
+    parameters = masses(system)
+
+    def some(chosen, threads):
+        given = {name: value[chosen] for name, value in parameters.items()}
+        at, speed = ({n: x if n == "float" else x[chosen] for n, x in part.items()} for part in (q, v))
+        return ch.simulate_batch(system, SPAN, at, speed, parameters=given, threads=threads, **more)
+
+    batch = some(np.arange(COUNT), 1)
+    # the drive's law is looked at for times at which it changes, and there is one
+    assert (batch.reason == "") is not (kind == "driven" and "adaptive" in how)
+    assert batch.success.all()
+    saved = {} if "every" in more else {"save": "final"}
+    for i in (0, 3, 5):
+        bodies = [replace(body, mass=parameters[f"bodies.{body.name}.mass"][i]) for body in system.bodies]
+        alone = ch.simulate(replace(system, bodies=bodies), SPAN, row(q, i), row(v, i), progress=False, **more, **saved)
+        assert np.array_equal(batch[i].q[1:], alone.q[1:])
+        assert np.array_equal(batch[i].v[1:], alone.v[1:])
+        np.testing.assert_allclose(batch[i].q[0], alone.q[0], rtol=0, atol=1e-15)  # saved by a step of no length
+        assert batch[i].solution.steps == alone.solution.steps
+    turned = some(np.array([5, 2, 0]), 2)
+    assert np.array_equal(turned.ends.q, batch.ends.q[[5, 2, 0]])
+    assert np.array_equal(turned.ends.v, batch.ends.v[[5, 2, 0]])
+
+
+@pytest.mark.parametrize("stabilization", ["baumgarte", None])
+def test_loops_that_are_not_projected(stabilization):
+    system, (q, v), more = planar(), start("planar"), {**HOW["fixed"], "stabilization": stabilization}
+    batch = ch.simulate_batch(system, SPAN, q, v, **more)
+    assert batch.reason == ""
+    alone = ch.simulate(system, SPAN, row(q, 1), row(v, 1), save="final", **more)
+    assert np.array_equal(batch.ends.q[1], alone.q[-1])
+
+
+def test_a_member_at_a_dead_point_leaves_the_others_their_bits():
+    """The drive of two members turns the rocker farther than the linkage lets it."""
+    bodies, joints = linkage()
+
+    def of(w):
+        return ch.System(bodies, joints, constraints=[ch.Drive("motor", "rocker", "w * t + 1.9", parameters={"w": w})])
+
+    w = np.array([0.5, 90.0, 1.0, -90.0, 1.5])
+    batch = ch.simulate_batch(of, SPAN, parameters={"w": w}, **HOW["fixed"])
+    assert batch.success.tolist() == [True, False, True, False, True]
+    assert "crank" in batch.messages[1]
+    assert np.array_equal(batch.ends.q[4], ch.simulate(of(1.5), SPAN, save="final", **HOW["fixed"]).q[-1])
