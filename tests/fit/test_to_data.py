@@ -87,7 +87,7 @@ def test_what_was_simulated_is_found_again(pendulum):
     data = track(pendulum, length=0.6, damping=0.05, angle=0.8)
     fit = ch.fit.to_data(pendulum, data, {"length": "0.1:2", "damping": "0:1", "angle": None})
     assert np.allclose([fit["length"], fit["damping"], fit["angle"]], [0.6, 0.05, 0.8], rtol=1e-8)
-    assert fit.cannot_tell == ""
+    assert fit.unidentified == ""
     assert np.allclose(fit.run().t[-1], T[-1])
     again = pickle.loads(pickle.dumps(fit))
     assert again.values == fit.values
@@ -144,15 +144,15 @@ def test_several_experiments_with_starts_of_their_own(pendulum):
 
 
 @pytest.mark.study
-def test_what_the_data_cannot_tell_is_named(pendulum):
+def test_parameters_that_cannot_be_identified_are_named(pendulum):
     """An undamped pendulum tells neither its mass nor inertia and distance apart; that it hangs aslant it tells."""
     unknown = ("bodies.bob", "angle")
     data = {"t": T, "joints.pivot": ch.load(pendulum, set={"parameters.damping": 0}).run(span=(0, 1.5), save=T).q[:, 0]}
     pendulum.write_text(PENDULUM.replace("damping = 0.02", "damping = 0"))
     fit = ch.fit.to_data(pendulum, data, unknown)
     assert fit.told.rank == 3
-    assert "bob: m: has no influence" in fit.cannot_tell
-    assert "only together: bob: mcz" in fit.cannot_tell
+    assert "bob: m: has no influence" in fit.unidentified
+    assert "only together: bob: mcz" in fit.unidentified
     assert fit.deviations["bob: Iyy"] == np.inf > fit.deviations["angle"]
     assert "not determined" in str(fit)
 
@@ -306,10 +306,10 @@ def test_bad_unknowns_have_their_own_answer(unknown, said, pendulum):
 def test_parameters_without_influence_are_named(pendulum):
     data = {"t": T, "joints.pivot": track(pendulum)["bodies.mark.position.x"]}
     fit = ch.fit.to_data(pendulum, data, ("angle", "bodies.bob.mass"), max_iterations=2)
-    assert fit.cannot_tell == ""
+    assert fit.unidentified == ""
     data["joints.pivot"][:] = 0.0  # at rest where it hangs, nothing depends on its damping
     fit = ch.fit.to_data(pendulum, data, {"damping": "0:1", "angle": ch.fit.Unknown(start=0.0)}, max_iterations=2)
-    assert fit.cannot_tell == "damping: has no influence on what was measured"
+    assert fit.unidentified == "damping: has no influence on what was measured"
     assert fit.deviations["damping"] == np.inf
     with pytest.raises(ValueError, match="there is no option 'coordinates'"):
         ch.fit.to_data(pendulum, data, ("angle",), coordinates="absolute")

@@ -37,8 +37,8 @@ def test_exact_torques_give_the_base_parameters():
     again = mechanism.parameters.inertial_identifiability(*motion, TERMS)
     assert np.array_equal(fit.told.kept, again.kept)
     assert np.array_equal(fit.told.unseen, again.unseen)
-    assert "link 1: m: has no influence on the torques" in fit.cannot_tell
-    assert "only together: link 1: Izz + link 2: Izz" in fit.cannot_tell
+    assert "link 1: m: has no influence on the torques" in fit.unidentified
+    assert "only together: link 1: Izz + link 2: Izz" in fit.unidentified
 
 
 def test_each_joint_has_its_own_noise_and_intervals_cover():

@@ -223,7 +223,7 @@ def test_paradoxes_and_what_is_refused():
         ch.revolute(**kinds, axis=(0, 0, 1), friction_coefficient=0.1, bearing_radius=0.1, guide_length=1.0)
     with pytest.raises(ValueError, match="is for revolute joints about their frame, prismatic and helical ones"):
         ch.cylindrical(**kinds, axis=(0, 0, 1), friction_coefficient=0.1)
-    with pytest.raises(ValueError, match="give friction_speed = 0 too"):
+    with pytest.raises(ValueError, match="set friction_speed = 0 too"):
         ch.prismatic(**kinds, axis=(0, 0, 1), friction_coefficient=0.1, static_friction_coefficient=0.2)
     with pytest.raises(ValueError, match="no less than"):
         ch.prismatic(

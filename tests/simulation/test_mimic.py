@@ -236,5 +236,5 @@ def test_what_is_not_followed_is_refused_before():
     loaded = {"friction_coefficient": 0.1, "bearing_radius": 0.01}
     system = gripper()
     joints = [replace(joint, friction=0.0, **loaded) if joint.name == "right" else joint for joint in system.joints]
-    with pytest.raises(ValueError, match="joint 'right' has a friction_coefficient, which is not followed where"):
+    with pytest.raises(ValueError, match="joint 'right' has a friction_coefficient, which is not supported where"):
         ch.simulate(replace(system, joints=joints), (0, 0.1))

@@ -309,7 +309,7 @@ span = [0, 1.0]
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="give lower or upper too"):
+    with pytest.raises(ValueError, match="set lower or upper too"):
         ball(0.5, lower=-np.inf)
     with pytest.raises(ValueError, match="from 0 to 1"):
         ball(-0.1)
@@ -319,7 +319,7 @@ def test_what_is_refused():
         ball(0.5, upper=0.0)
     with pytest.raises(ValueError, match=r"starts at -0\.1, beyond its rigid lower limit 0"):
         ch.simulate(ball(0.5), (0, 1.0), q=[-0.1])
-    with pytest.raises(ValueError, match="forwards in time"):
+    with pytest.raises(ValueError, match="cannot run backward in time"):
         ch.simulate(ball(0.5), (1.0, 0.0), q=[1.0])
     for function in (ch.linearize, ch.equilibrium):
         with pytest.raises(ValueError, match=r": joint 'slide' has rigid limits"):

@@ -192,5 +192,5 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="nothing to differentiate"):
         ch.sensitivities(system, (0.0, 0.1), wrt=(), step=0.01)
     dry = closed.four_bar(friction=0.4, friction_speed=0.0)
-    with pytest.raises(ValueError, match="sensitivities: joint 'A' has friction that sticks"):
+    with pytest.raises(ValueError, match="sensitivities: joint 'A' has stick-slip friction"):
         ch.sensitivities(dry, (0.0, 0.1), step=0.01)

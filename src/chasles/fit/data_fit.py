@@ -1,4 +1,4 @@
-"""What a fit of simulations to data finds: values, their uncertainty, what the data cannot tell, pictures, files."""
+"""The result of a fit of simulations to data: values, uncertainties, unidentified parameters, pictures, files."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ class DataFit:
         return [trial.run(point) for trial, point in zip(self.problem.trials, self.points, strict=True)]
 
     @property
-    def cannot_tell(self) -> str:
-        """What the data cannot tell, by name; empty if it tells all."""
+    def unidentified(self) -> str:
+        """Parameters that the data does not identify, by name; empty if it identifies all."""
         lines = [f"{self.told.names[k]}: has no influence on what was measured" for k in self.told.unseen]
         for row in range(self.told.rank):
             terms = self.told.terms(row)
@@ -144,8 +144,9 @@ class DataFit:
                     f"{trial.name}: {channel.name}: {len(r)} times, residual {rms:.3g} {channel.unit} rms, noise "
                     f"{sigma:.3g} ({given})"
                 )
-        if self.cannot_tell:
-            lines += ["what the data cannot tell:", *(f"  {line}" for line in self.cannot_tell.splitlines())]
+        if self.unidentified:
+            lines.append("parameters that the data does not identify:")
+            lines += [f"  {line}" for line in self.unidentified.splitlines()]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def save(self, file: str | Path) -> Path:

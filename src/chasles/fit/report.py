@@ -17,7 +17,7 @@ def report(fit: Any, file: str | Path | None = None) -> str:
     path = None if file is None else style.with_ending(file, *style.PAGES)
     parts = {
         "Values": _values(fit),
-        "What the data cannot tell": _lines(fit.cannot_tell.splitlines()) or "<p>Nothing: it tells all unknowns.</p>",
+        "Unidentified parameters": _lines(fit.unidentified.splitlines()) or "<p>None: the data determines all.</p>",
         "Sensors": _sensors(fit),
         "Notes": _lines(fit.notes),
         "Correlation of the errors": _correlation(fit),

@@ -20,7 +20,7 @@ WEIGHT = 1.0  # of the model, where the data says nothing: standard deviations f
 class TorqueFit:
     """Base parameters from measured torques: `base`, with their `covariance`, `deviations` and `intervals()`.
 
-    `told` names them, and what the torques cannot tell; `noise` is the standard deviation of each torque. `system()` is
+    `told` names them, `unidentified` the others; `noise` is the standard deviation of each torque. `system()` is
     the system with parameters of all bodies that have these base parameters, near those of the model, and physical.
     """
 
@@ -53,8 +53,8 @@ class TorqueFit:
         return self.found.intervals(level)
 
     @property
-    def cannot_tell(self) -> str:
-        """What the torques cannot tell, by name; empty if they tell all."""
+    def unidentified(self) -> str:
+        """Parameters that the torques do not identify, by name; empty if they identify all."""
         lines = [f"{self.told.names[k]}: has no influence on the torques" for k in self.told.unseen]
         return "\n".join([*lines, *(f"only together: {name}" for name in self.names if " " in name.partition(": ")[2])])
 

@@ -63,7 +63,7 @@ DRIVEN = {
     "armature": Entry("each", "inertia of a rotor [kg or kg m²]"),
     "friction": Entry("each", "dry friction [N or N m]"),
     "friction_speed": Entry("number", "speed at which dry friction is nearly reached; 0: it sticks [m/s or rad/s]"),
-    "static_friction": Entry("each", "what friction that sticks can hold, by default as friction [N or N m]"),
+    "static_friction": Entry("each", "largest load that stick-slip friction holds, by default as friction [N or N m]"),
     "friction_coefficient": Entry("number", "of friction in proportion to what the joint carries"),
     "static_friction_coefficient": Entry("number", "up to which that friction holds, by default as much"),
     "bearing_radius": Entry("number", "of a revolute joint, at which that friction acts [m]"),

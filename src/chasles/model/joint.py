@@ -109,7 +109,7 @@ class Joint:
                 raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
             self._set(name, value)
         if any(self.static_friction) and self.friction_speed > 0:
-            raise ValueError(f"{where}: static_friction is for friction that sticks; give friction_speed = 0 too")
+            raise ValueError(f"{where}: static_friction is for stick-slip friction; set friction_speed = 0 too")
         if any(0 < held < slip for held, slip in zip(self.static_friction, self.friction, strict=True)):
             raise ValueError(f"{where}: static_friction is {self.static_friction}; expected no less than friction")
         for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
@@ -122,7 +122,7 @@ class Joint:
         if traits.quaternion:
             if self.sticks:
                 raise ValueError(
-                    f"{where}: friction that sticks is for coordinates with one axis, not for a {self.kind} joint"
+                    f"{where}: stick-slip friction is for coordinates with one axis, not for a {self.kind} joint"
                 )
             if any(self.armature):
                 raise ValueError(f"{where}: armature is for coordinates with one axis, not for a {self.kind} joint")
@@ -159,7 +159,7 @@ class Joint:
             )
         if self.static_friction_coefficient and self.friction_speed > 0:
             raise ValueError(
-                f"{where}: static_friction_coefficient is for friction that sticks; give friction_speed = 0 too"
+                f"{where}: static_friction_coefficient is for stick-slip friction; set friction_speed = 0 too"
             )
         if 0 < self.static_friction_coefficient < self.friction_coefficient:
             raise ValueError(
@@ -184,7 +184,7 @@ class Joint:
         if not all(0.0 <= e <= 1.0 for e in self.restitution):
             raise ValueError(f"{where}: restitution is {self.restitution}; expected numbers from 0 to 1")
         if not self.has_rigid_limits:
-            raise ValueError(f"{where}: restitution is what limits give back; give lower or upper too")
+            raise ValueError(f"{where}: restitution needs a limit; set lower or upper too")
         if self.stop_stiffness or self.stop_damping:
             raise ValueError(
                 f"{where}: its limits are rigid (restitution) or compliant (stop_stiffness, stop_damping), not both"

@@ -124,8 +124,8 @@ def with_followers(leader: Joint, following: Iterable[tuple[Joint, Following]]) 
     if rubbing or holding:
         if not leader.sticks and leader.friction[0]:
             raise ValueError(
-                f"joint {leader.name!r} has smooth friction, and a joint that follows it friction that sticks; "
-                "give both a friction_speed of 0"
+                f"joint {leader.name!r} has smooth friction, and a joint that follows it stick-slip friction; "
+                "set friction_speed = 0 in both"
             )
         changes |= {"friction_speed": 0.0, "friction": rubbing, "static_friction": holding}
     if restitution is not None and np.isfinite([changes["lower"], changes["upper"]]).any():

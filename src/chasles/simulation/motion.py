@@ -90,9 +90,7 @@ def motion_stepper(
         atol = ATOL * dynamics.units
     constrained = isinstance(method, CONSTRAINED_METHODS)
     if constrained and not isinstance(dynamics, BodyDynamics):
-        raise ValueError(
-            f'simulate: {method} is for coordinates="absolute"; in joint coordinates take a method such as RKMK'
-        )
+        raise ValueError(f'simulate: {method} is for coordinates="absolute"; in joint coordinates use RKMK or Gauss')
     options = Options(
         *(step, rtol, atol, save, events), max_step=max_step, stops=stops, max_evaluations=max_evaluations
     )

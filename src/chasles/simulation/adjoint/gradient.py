@@ -136,7 +136,7 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
             f"gradient: objective is {objective!r}; expected terms of chasles.objective, such as end(function)"
         )
     if run.dynamics.set_valued is not None:
-        raise ValueError("gradient: friction that sticks and rigid limits change the motion by events; there is none")
+        raise ValueError("gradient: stick-slip friction and rigid limits are not supported")
     save = run.task.more["save"]
     if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
         raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')

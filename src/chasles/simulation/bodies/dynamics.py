@@ -108,8 +108,8 @@ class BodyDynamics(BodyJointView):
         for joint in system.system.joints:
             if (joint.may_lock or joint.is_loaded) and not joint.traits.line:
                 raise ValueError(
-                    f"simulate: joint {joint.name!r} has friction that sticks or rigid limits, which in absolute "
-                    f"coordinates are for joints about and along one line, not for a {joint.kind} one; take "
+                    f"simulate: joint {joint.name!r} has stick-slip friction or rigid limits, which absolute "
+                    f"coordinates support for joints about and along one line, not for a {joint.kind} one; use "
                     'coordinates="relative"'
                 )
         self.projected = projected

@@ -266,19 +266,18 @@ def refuse_sticking(function: str, system: Any) -> None:
     for joint in system.joints:
         if joint.sticks:
             raise ValueError(
-                f"{function}: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is no function "
-                "of the state: only simulate follows it; give friction_speed a positive number [rad/s or m/s] for a "
-                "smooth law, or friction = 0"
+                f"{function}: joint {joint.name!r} has stick-slip friction (friction_speed = 0), which only simulate "
+                "supports; set friction_speed to a positive number [rad/s or m/s] for a smooth law, or friction = 0"
             )
         if joint.is_loaded:
             raise ValueError(
                 f"{function}: the friction of joint {joint.name!r} depends on its load (friction_coefficient), which "
-                "only simulate follows; give friction [N or N m] and friction_speed instead"
+                "only simulate supports; set friction [N or N m] and friction_speed instead"
             )
         if joint.has_rigid_limits:
             raise ValueError(
-                f"{function}: joint {joint.name!r} has rigid limits (restitution), which only simulate follows; leave "
-                "out restitution, or make the limits compliant with stop_stiffness"
+                f"{function}: joint {joint.name!r} has rigid limits (restitution), which only simulate supports; "
+                "remove restitution, or make the limits elastic with stop_stiffness"
             )
 
 

@@ -179,9 +179,7 @@ class Transitions(SetValued):
         takes each with what `resume` needs to go on after it. What is held is found anew at stops and breaks."""
         (time, end), state, wanted = span, np.array(y0), save
         if end < time:
-            raise ValueError(
-                "simulate: friction that sticks and impacts forget where they came from; run it forwards in time"
-            )
+            raise ValueError("simulate: stick-slip friction and impacts cannot run backward in time; simulate forward")
         self.refuse_beyond(dynamics.coordinates(state)[0])
         given, joints = dynamics.to_joints(u), dynamics.in_joints
         near = np.zeros(len(self.names)) if joints is dynamics else NEARLY * self.speeds

@@ -100,16 +100,16 @@ class TreeDynamics(JointView):
                 if joint.is_loaded:
                     what, smooth = "a friction_coefficient", "friction [N or N m] instead"
                 elif joint.sticks:
-                    what, smooth = "friction that sticks", "a positive friction_speed for a smooth law"
+                    what, smooth = "stick-slip friction", "a positive friction_speed for a smooth law"
                 raise ValueError(
                     f"simulate: joint {joint.name!r}, which is cut to open a loop, has {what}; cut another one, "
-                    f"system.compile(cut=[...]), or give {smooth}"
+                    f"system.compile(cut=[...]), or set {smooth}"
                 )
         system, tree = self.mechanism.system, self.mechanism.tree
         if tree.dependence is not None and (loaded := [j.name for j in tree.all_joints if j.is_loaded]):
             raise ValueError(
-                f"simulate: joint {loaded[0]!r} has a friction_coefficient, which is not followed where joints mimic "
-                "others; give friction [N or N m] instead"
+                f"simulate: joint {loaded[0]!r} has a friction_coefficient, which is not supported where joints "
+                "mimic others; set friction [N or N m] instead"
             )
         weight = sum(body.mass for body in system.bodies) * float(np.linalg.norm(system.gravity))
         energy, length = energy_of(system) + weight * length_of(system), length_of(system)
