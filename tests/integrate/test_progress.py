@@ -17,7 +17,7 @@ def passed(line, seconds):
     line.last -= seconds
 
 
-def test_rate_and_time_left(capsys):
+def test_rate_and_time_left(capsys, monkeypatch):
     with Progress(0.0, 10.0, True) as line:
         line.show(1.0)
         assert capsys.readouterr().err == ""  # not in the first second
@@ -28,6 +28,10 @@ def test_rate_and_time_left(capsys):
         assert capsys.readouterr().err.endswith("\rinterrupted\n")
     with Progress(0.0, 10.0, True, at=5.0) as line:  # resumed at 5 s: the rate is that of what is done now
         passed(line, 2.0)
+        line.show(6.0)
+        assert "t = 6 of 10 s, 60 %, 8 s left, 0.5 s/s" in capsys.readouterr().err
+        passed(line, 100.0)
+        monkeypatch.setattr(Progress, "compiling", Progress.compiling + 100.0)  # as fast as before
         line.show(6.0)
         assert "t = 6 of 10 s, 60 %, 8 s left, 0.5 s/s" in capsys.readouterr().err
     assert capsys.readouterr().err.endswith("\r")  # and is gone

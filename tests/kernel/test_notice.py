@@ -54,7 +54,7 @@ def test_a_script_is_told_once_after_a_while(listener, monkeypatch, capsys, pati
     compile_one()
     said = capsys.readouterr().err
     assert said.count("compiling for this computer, at the first use only: ") == said.count("\n") == lines
-    assert said.count("test_notice.outer, ") == lines
+    assert said.count("test_notice.outer, 2 of 2 functions left, then what else is used. ") == lines
 
 
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e9, False)])

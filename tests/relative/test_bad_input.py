@@ -6,6 +6,8 @@ import pytest
 from chasles.model import joint as make
 from chasles.model.body import Body, Frame
 from chasles.model.system import System
+from chasles.relative import inverse
+from chasles.relative.direct_calls import OFTEN
 from chasles.relative.mechanism import Mechanism
 
 X, Z = (1, 0, 0), (0, 0, 1)
@@ -258,8 +260,9 @@ def test_a_name_for_a_free_joint_that_is_taken():
 # ---------------------------------------------------------------- arrays of the lowest tier
 
 
-def test_raw_arrays_are_looked_at():
-    """A kernel would read and write beyond them."""
+@pytest.mark.parametrize("often", [1, OFTEN + 1])
+def test_raw_arrays_are_looked_at(often):
+    """A kernel would read and write beyond them; so does a builtin that calls it after some calls."""
     mechanism = Mechanism(arm("a", "b"))
     raw, nv = mechanism.raw, 2
     good = {"q": np.zeros(nv), "v": np.zeros(nv), "a": np.ones(nv), "tau": np.ones(nv), "out": np.empty(nv)}
@@ -276,7 +279,8 @@ def test_raw_arrays_are_looked_at():
         if function == "mass_matrix":
             arrays["out"] = np.empty((nv, nv))
         call = getattr(raw, function)
-        call(*arrays.values())
+        for _ in range(often):
+            call(*arrays.values())
         for name, array in arrays.items():
             wide = np.zeros((*array.shape[:-1], 2 * nv))
             wrong = [
@@ -302,3 +306,28 @@ def test_raw_arrays_are_looked_at():
             call(*(arrays | {last: fixed}).values())
         with pytest.raises(TypeError):
             call(*list(arrays.values())[:-1])
+
+
+def test_raw_looks_again_at_arrays_that_were_changed_in_place():
+    mechanism = Mechanism(arm("a", "b"))
+    q, v, a, out = np.zeros(2), np.zeros(2), np.ones(2), np.empty(2)
+    for _ in range(OFTEN + 2):
+        expected = mechanism.raw.inverse_dynamics(q, v, a, out).copy()
+    for fixed in (q, v, a):  # what is read may be read-only, and no other code is compiled for it
+        fixed.flags.writeable = False
+    for _ in range(2):
+        out[:] = 0.0
+        assert (mechanism.raw.inverse_dynamics(q, v, a, out) == expected).all()
+    assert (mechanism.raw.inverse_dynamics(q[None], v[None], a[None], out[None]) == expected).all()
+    assert not any("readonly" in kind for kinds in inverse.inverse_dynamics.scalar.signatures for kind in kinds)
+    matrix = np.empty((2, 2))
+    for _ in range(OFTEN + 2):
+        mechanism.raw.mass_matrix(q, matrix)
+    for call, given, written in (("inverse_dynamics", (q, v, a), out), ("mass_matrix", (q,), matrix)):
+        written.flags.writeable = False
+        with pytest.raises(ValueError, match="out is written to, and it is read-only"):
+            getattr(mechanism.raw, call)(*given, written)
+        written.flags.writeable = True
+        written.resize(1, refcheck=False)
+        with pytest.raises(ValueError, match=r"out has shape \(1,\)"):
+            getattr(mechanism.raw, call)(*given, written)

@@ -67,6 +67,8 @@ class Progress:
     is renewed also while nothing is told, by a thread.
     """
 
+    compiling = 0.0  # seconds that the compiler took in this process: they do not tell how fast the rest will be
+
     def __init__(
         self,
         start: float,
@@ -83,6 +85,7 @@ class Progress:
         self.first = self.at = start if at is None else at
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.last = time.perf_counter()
+        self._before = Progress.compiling
         self.patience = PATIENCE if patience is None else patience
         self.shown, self.note = False, ""
         self._display: Any = None  # made when there is something to draw: what draws takes long to load
@@ -139,7 +142,8 @@ class Progress:
         if share is None:
             return f"{self.what} {duration(passed)}"
         text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * share:.0f} %, "
-        rate = abs(self.at - self.first) / passed if passed > 0 else 0.0
+        moving = passed - (Progress.compiling - self._before)
+        rate = abs(self.at - self.first) / moving if moving > 0 else 0.0
         if rate > 0:
             text += f"{duration(abs(self.end - self.at) / rate)} left, {rate:.3g}{self.unit}/s"
         else:

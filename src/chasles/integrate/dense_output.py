@@ -24,9 +24,14 @@ def hermite(table, addresses, terms, theta, h, y, f0, f1, x, out, u, work):
 
 
 @kernel(entry=True)
-def interpolate(table, addresses, theta, h, y, f0, f1, x, out, u, work):
-    """`hermite` in exponential coordinates, for callers in Python."""
-    hermite(table, addresses, -1, theta, h, y, f0, f1, x, out, u, work)
+def interpolate(table, addresses, intervals, theta, h, y, f0, f1, x, out, u, work):
+    """`hermite` in exponential coordinates at fractions theta of intervals: of row `intervals[k]` of the rest."""
+    d = u.shape[0]
+    for k in range(theta.shape[0]):
+        i, n = intervals[k], y.shape[0] // h.shape[0]
+        p, a, b = y[n * i : n * i + n], f0[d * i : d * i + d], f1[d * i : d * i + d]
+        move, at = x[d * i : d * i + d], out[n * k : n * k + n]
+        hermite(table, addresses, -1, theta[k], h[i], p, a, b, move, at, u, work)
 
 
 @kernel

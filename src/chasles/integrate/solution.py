@@ -75,7 +75,7 @@ class Solution:
             raise ValueError(f"Solution: times must lie in [{low:.6g}, {high:.6g}]")
         flat = wanted.reshape(-1)
         intervals, of = np.unique(np.clip(self.passed(flat) - 1, 0, len(self.t) - 2), return_inverse=True)
-        # rows of mapped files take long one by one, and their own kind of float has to be converted at each call
+        # mapped files have their own kind of float
         before, after, move = (np.asarray(one).view(np.float64) for one in ends(intervals))
         if not np.isfinite(move).all():
             raise ValueError(
@@ -84,13 +84,14 @@ class Solution:
             )
         d, n = self.space.dimension, self.space.size
         addresses = self.space.operations(blocks.MOVE, blocks.PULLBACK)
-        result, u, work = np.empty((flat.size, n)), np.empty(d), np.empty(2 * d)
-        first, last = np.asarray(self.t[intervals]), np.asarray(self.t[intervals + 1])
-        y = np.asarray(self.y[intervals]).view(np.float64)
+        result, u, work = np.empty(flat.size * n), np.empty(d), np.empty(2 * d)
+        first, last, y = (
+            np.asarray(one).view(np.float64) for one in (self.t[intervals], self.t[intervals + 1], self.y[intervals])
+        )
         h = last - first
-        for row, (k, theta) in enumerate(zip(of, (flat - first[of]) / h[of], strict=True)):
-            curve = (y[k], before[k], after[k], move[k])
-            dense_output.interpolate(self.space.table, addresses, theta, h[k], *curve, result[row], u, work)
+        curve = [np.ascontiguousarray(one).reshape(-1) for one in (h, y, before, after, move)]
+        theta = (flat - first[of]) / h[of]
+        dense_output.interpolate(self.space.table, addresses, of, theta, *curve, result, u, work)
         return result.reshape(*wanted.shape, n)
 
     def passed(self, times: np.ndarray, side: Literal["left", "right"] = "right") -> np.ndarray:

@@ -32,12 +32,11 @@ from chasles.kernel.machine_code import BEGAN
 from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# kernels see the names that their module has: only what it imports at its outermost level can be compiled into them
-_IMPORTS = re.compile(
-    r"^(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))"
-    r"|(?:late|with_numba|kind_in)\(\s*\"chasles((?:\.\w+)*)\"",  # of what is loaded when something is compiled
-    re.MULTILINE,
-)
+# kernels see the names that their module has: only what it imports at its outermost level can be compiled into them.
+# Half a megabyte is searched at every start: both patterns begin with letters that are seldom there
+_IMPORTS = re.compile(r"\n(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))")
+_QUOTED = re.compile(r"\"chasles((?:\.\w+)*)\"")
+_WHEN_COMPILING = re.compile(r"(?:late|with_numba|kind_in)\(\s*$").search  # what is before a name in quotes then
 _IMPORTED = re.compile(r"(\w+)(?:\s+as\s+\w+)?")
 _KEY = re.compile(r"-([0-9a-f]{16})-[0-9a-f]{16}\.nbc$").search
 
@@ -108,12 +107,16 @@ class Sources:
         return self._read[module]
 
     def _imports(self, text: str) -> Iterator[str]:
-        for package, names, plain, when_compiling in _IMPORTS.findall(text):
+        for package, names, plain in _IMPORTS.findall(f"\n{text}"):
             if not names:
-                yield (plain or when_compiling)[1:]
+                yield plain[1:]
             for name in _IMPORTED.findall(names):
                 inner = f"{package}.{name}"[1:]
                 yield inner if self.file(inner) else package[1:]
+        for quoted in _QUOTED.finditer(text):
+            line = text.rfind("\n", 0, text.rfind("\n", 0, quoted.start()))  # that before: a call may be broken once
+            if _WHEN_COMPILING(text, max(line, 0), quoted.start()):
+                yield quoted[1][1:]
 
 
 OWN = Sources(PACKAGE)

@@ -26,8 +26,9 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from chasles.kernel.array_layout import ARRAY_FLAGS, CLASS, DATA, DIMENSIONS, READABLE, SHAPE, TYPE, known
-from chasles.kernel.machine_code import builtin_at
+from chasles.kernel.address import NUMBER_ARRAY
+from chasles.kernel.array_layout import ARRAY_FLAGS, CLASS, DATA, DIMENSIONS, READABLE, SHAPE, TYPE, WRITEABLE, known
+from chasles.kernel.machine_code import builtin_at, kind_of
 from chasles.kernel.policy import CHECKED, COMPILED, PLAIN
 from chasles.kernel.workspace import layout
 
@@ -35,6 +36,8 @@ WORD, HALF = ir.IntType(64), ir.IntType(32)
 NEW_ARRAY, DOUBLE = 93, 12  # numbers of NumPy's interface: PyArray_New, NPY_DOUBLE
 EXPONENT, ONE_MORE = 0x7FF0000000000000, 0x0010000000000000  # a number is not finite if its exponent is all ones
 MOST_AXES = 3
+WRITTEN = {"vector": 1, "square": 2}  # roles of arrays that are given to be written to, and how many axes they have
+GIVEN = ("in", *WRITTEN)
 OF_ARRAY = 7  # arguments that Numba makes of an array: owner, parent, numbers, bytes of one, pointer, shape, strides
 
 # what the builtin of one function on one mechanism finds; after it a pointer and a length for each array
@@ -49,12 +52,15 @@ TABLE = layout(
 
 @dataclass(frozen=True)
 class Form:
-    """What a compiled loop over states takes: the role of each of its arguments, "fixed", "count", "in" or "out"; how
-    far the square of a quaternion's length may be from one; whether a result that is not finite is refused; whether
-    the result must be zero before."""
+    """What a compiled loop over states takes, and what is looked at.
+
+    roles: of each of its arguments, "fixed", "count", "in", "out" for a new array, "vector" or "square" for one that is
+    given and written to. tolerance: how far the square of a quaternion's length may be from one; None if the numbers
+    are not looked at. Whether a new array that is not finite is refused; whether results must be zero before.
+    """
 
     roles: tuple[str, ...]
-    tolerance: float
+    tolerance: float | None
     finite_result: bool
     clear: bool
 
@@ -96,13 +102,14 @@ def builtin(
     """The function of Python that calls a compiled `loop` on one state.
 
     arrays: for each argument but the count, an array that is passed as it is or, for what is given and for the result,
-    how many numbers it has. shape: of the result. quaternions: where they begin in what is given first.
+    how many numbers it has. shape: of a new array. quaternions: where they begin in what is given first. It gives the
+    new array, or the last that was given.
     """
     places = np.ascontiguousarray(quaternions, dtype=np.int64)
     table = np.zeros(TABLE.size + 2 * len(arrays), dtype=np.int64).view(_Table)
     table.keeps = arrays, places, loop
     values = _interface() | {"axes": len(shape), "quaternions": len(places), "places": places.ctypes.data}
-    values["function"] = loop.only_code().function
+    values["function"] = loop.code(_kinds(form, arrays)).function
     for key, value in values.items():
         table[getattr(TABLE, key)] = value
     table[TABLE.shape : TABLE.shape + len(shape)] = shape
@@ -110,6 +117,16 @@ def builtin(
         passed = (array.ctypes.data, array.size) if isinstance(array, np.ndarray) else (0, array)
         table[TABLE.size + 2 * k : TABLE.size + 2 * k + 2] = passed
     return builtin_at(_written(form), "direct", table)
+
+
+def _kinds(form: Form, arrays: Sequence[np.ndarray | int]) -> tuple[str, ...]:
+    """The kinds of all arguments."""
+    left = iter(arrays)
+    passed = [1 if role == "count" else next(left) for role in form.roles]
+    return tuple(
+        NUMBER_ARRAY if role in (*GIVEN, "out") else kind_of(one, [])
+        for role, one in zip(form.roles, passed, strict=True)
+    )
 
 
 _MADE: list[Any] = []  # what the addresses of functions belong to
@@ -211,34 +228,26 @@ def _write(module: ir.Module, form: Form) -> None:
     function = ir.Function(module, ir.FunctionType(WORD, [WORD] * 3), "direct")
     builder = ir.IRBuilder(function.append_basic_block())
     refuse = function.append_basic_block()
-    zero, flag = ir.Constant(WORD, 0), ir.Constant(HALF, 0)
     table = _at(builder, function.args[0], DATA)
-    inputs = [k for k, role in enumerate(role for role in form.roles if role != "count") if role == "in"]
-    _all(builder, [builder.icmp_signed("==", function.args[2], ir.Constant(WORD, len(inputs)))], refuse)
-    array, number = _at(builder, table, 8 * TABLE.array), _at(builder, table, 8 * TABLE.number)
+    given = [(k, role) for k, role in enumerate(role for role in form.roles if role != "count") if role in GIVEN]
+    _all(builder, [builder.icmp_signed("==", function.args[2], ir.Constant(WORD, len(given)))], refuse)
     data = {}
-    for place, k in enumerate(inputs):
-        given, size = _at(builder, function.args[1], 8 * place), _at(builder, table, 8 * (TABLE.size + 2 * k + 1))
-        _all(builder, [builder.icmp_signed("==", _at(builder, given, CLASS), array)], refuse)
-        flags = builder.and_(_at(builder, given, ARRAY_FLAGS, HALF), ir.Constant(HALF, READABLE))
-        one_axis = builder.icmp_signed("==", _at(builder, given, DIMENSIONS, HALF), ir.Constant(HALF, 1))
-        kind = builder.icmp_signed("==", _at(builder, given, TYPE), number)
-        _all(builder, [one_axis, kind, builder.icmp_signed("==", flags, ir.Constant(HALF, READABLE))], refuse)
-        _all(builder, [builder.icmp_signed("==", _at(builder, _at(builder, given, SHAPE), 0), size)], refuse)
-        data[k] = _at(builder, given, DATA)
-        _all(builder, [_finite(builder, data[k], size)], refuse)
-    _all(builder, [_unit(builder, table, data[inputs[0]], form.tolerance)], refuse)
+    for place, (k, role) in enumerate(given):
+        one, size = _at(builder, function.args[1], 8 * place), _at(builder, table, 8 * (TABLE.size + 2 * k + 1))
+        _fits(builder, table, one, size, role, refuse)
+        data[k] = _at(builder, one, DATA)
+        if role == "in" and form.tolerance is not None:
+            _all(builder, [_finite(builder, data[k], size)], refuse)
+    if form.tolerance is not None:
+        _all(builder, [_unit(builder, table, data[given[0][0]], form.tolerance)], refuse)
 
-    axes = builder.trunc(_at(builder, table, 8 * TABLE.axes), HALF)
-    shape = builder.add(table, ir.Constant(WORD, 8 * TABLE.shape))
-    double = ir.Constant(HALF, DOUBLE)
-    made = _call(builder, table, "new", WORD, array, axes, shape, double, zero, zero, flag, flag, zero)
-    failed, on = function.append_basic_block(), function.append_basic_block()
-    builder.cbranch(builder.icmp_signed("==", made, zero), failed, on)
-    builder.position_at_end(failed)
-    builder.ret(zero)  # Python has the error: no memory
-    builder.position_at_end(on)
-    passed = _passed(builder, form, table, data, _at(builder, made, DATA))
+    if "out" in form.roles:
+        result = _new(builder, table)
+        pointer = _at(builder, result, DATA)
+    else:
+        result, pointer = _at(builder, function.args[1], 8 * (len(given) - 1)), ir.Constant(WORD, 0)
+        _call(builder, table, "keep", ir.VoidType(), result)
+    passed = _passed(builder, form, table, data, pointer)
     give_back = function.append_basic_block()
     spare = [builder.ptrtoint(builder.alloca(WORD), WORD) for _ in range(2)]  # for its result, none, and its error
     code = _call(builder, table, "function", HALF, *spare, *passed)
@@ -247,14 +256,47 @@ def _write(module: ir.Module, form: Form) -> None:
         out = OF_ARRAY * form.roles.index("out")
         out += (1 - OF_ARRAY) * ("count" in form.roles[: form.roles.index("out")])
         _all(builder, [_finite(builder, passed[out + 4], passed[out + 2])], give_back)
-    builder.ret(made)
+    builder.ret(result)
     builder.position_at_end(give_back)
-    _call(builder, table, "drop", ir.VoidType(), made)
+    _call(builder, table, "drop", ir.VoidType(), result)
     builder.branch(refuse)
     builder.position_at_end(refuse)
     none = _at(builder, table, 8 * TABLE.none)
     _call(builder, table, "keep", ir.VoidType(), none)
     builder.ret(none)
+
+
+def _fits(builder: ir.IRBuilder, table: Any, one: Any, size: Any, role: str, refuse: Any) -> None:
+    """Go on if what is given is an array of this size that has one axis, or for a square two, and can be written to if
+    it is."""
+    array, number = _at(builder, table, 8 * TABLE.array), _at(builder, table, 8 * TABLE.number)
+    _all(builder, [builder.icmp_signed("==", _at(builder, one, CLASS), array)], refuse)
+    needed = ir.Constant(HALF, READABLE | (WRITEABLE if role in WRITTEN else 0))
+    flags = builder.and_(_at(builder, one, ARRAY_FLAGS, HALF), needed)
+    axes = ir.Constant(HALF, WRITTEN.get(role, 1))
+    dimensions = builder.icmp_signed("==", _at(builder, one, DIMENSIONS, HALF), axes)
+    kind = builder.icmp_signed("==", _at(builder, one, TYPE), number)
+    _all(builder, [dimensions, kind, builder.icmp_signed("==", flags, needed)], refuse)
+    shape = _at(builder, one, SHAPE)
+    rows, alike = _at(builder, shape, 0), []
+    if role == "square":
+        columns = _at(builder, shape, 8)
+        rows, alike = builder.mul(rows, columns), [builder.icmp_signed("==", rows, columns)]
+    _all(builder, [*alike, builder.icmp_signed("==", rows, size)], refuse)
+
+
+def _new(builder: ir.IRBuilder, table: Any) -> Any:
+    """A new array for the result."""
+    zero, flag, double = ir.Constant(WORD, 0), ir.Constant(HALF, 0), ir.Constant(HALF, DOUBLE)
+    array, axes = _at(builder, table, 8 * TABLE.array), builder.trunc(_at(builder, table, 8 * TABLE.axes), HALF)
+    shape = builder.add(table, ir.Constant(WORD, 8 * TABLE.shape))
+    made = _call(builder, table, "new", WORD, array, axes, shape, double, zero, zero, flag, flag, zero)
+    failed, on = builder.append_basic_block(), builder.append_basic_block()
+    builder.cbranch(builder.icmp_signed("==", made, zero), failed, on)
+    builder.position_at_end(failed)
+    builder.ret(zero)  # Python has the error: no memory
+    builder.position_at_end(on)
+    return made
 
 
 def _passed(builder: ir.IRBuilder, form: Form, table: Any, data: dict[int, Any], result: Any) -> list[Any]:
@@ -265,10 +307,9 @@ def _passed(builder: ir.IRBuilder, form: Form, table: Any, data: dict[int, Any],
             passed.append(ir.Constant(WORD, 1))
             continue
         size = _at(builder, table, 8 * (TABLE.size + 2 * k + 1))
-        pointer = (
-            data[k] if role == "in" else result if role == "out" else _at(builder, table, 8 * (TABLE.size + 2 * k))
-        )
-        if role == "out" and form.clear:
+        fixed = 8 * (TABLE.size + 2 * k)
+        pointer = data[k] if k in data else result if role == "out" else _at(builder, table, fixed)
+        if form.clear and role in ("out", *WRITTEN):
 
             def clear(index, value, pointer=pointer):
                 at = builder.add(pointer, builder.shl(index, ir.Constant(WORD, 3)))

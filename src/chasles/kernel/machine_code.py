@@ -199,11 +199,6 @@ class Compiled:
         """The kinds of arguments that there is code for."""
         return list(self._codes)
 
-    def only_code(self) -> Code:
-        """The code of a function that has one kind of arguments."""
-        (code,) = self._codes.values()
-        return code
-
     def compile(self, kinds: tuple[str, ...]) -> None:
         """Make or load the code for some kinds of arguments now."""
         self.code(kinds)

@@ -17,6 +17,7 @@ from chasles.display.progress import Progress, in_notebook
 
 PATIENCE = 1.0  # [s] of compilation before a line is shown to someone who looks
 SCRIPT_PATIENCE = 2.0  # [s] before it is said in a script
+EXPECTED = "A first simulation takes ten to thirty seconds; `chasles warm` compiles everything in advance"
 
 
 class Notice(event.Listener):
@@ -41,8 +42,8 @@ class Notice(event.Listener):
         elif passed > SCRIPT_PATIENCE and not (self.said or self.silent):
             self.said = True
             print(
-                f"chasles: compiling for this computer, at the first use only: {self.name}, "
-                f"{self.known - len(self.left)} of {self.known} functions",
+                f"chasles: compiling for this computer, at the first use only: {self.name}, {len(self.left)} of "
+                f"{self.known} functions left, then what else is used. {EXPECTED}",
                 file=sys.stderr,
             )
 
@@ -50,7 +51,9 @@ class Notice(event.Listener):
         self.left.discard(event.data["dispatcher"])
         self.depth -= 1
         if self.depth == 0:
-            self.spent += time.perf_counter() - self.began
+            taken = time.perf_counter() - self.began
+            self.spent += taken
+            Progress.compiling += taken
             if self.progress:
                 self.progress.__exit__()
                 self.progress = None

@@ -3,37 +3,38 @@
     raw = mechanism.raw
     raw.inverse_dynamics(q, v, a, out)
 
-Arrays must be C-contiguous float64 with one state, (n,), or a batch, (count, n), which is looked at, in less than a
-microsecond; whether their numbers make sense is not. A `Raw` has its own workspace: each thread needs one of its own,
-`Raw(mechanism)`.
+Arrays must be C-contiguous float64 with one state, (n,), or a batch, (count, n), which is looked at in each call;
+whether their numbers make sense is not. A `Raw` has its own workspace: each thread needs one of its own,
+`Raw(mechanism)`. One state that comes again and again goes through a builtin of Python (`kernel.direct`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from operator import is_
 from typing import Any
 
 import numpy as np
 
 from chasles.cached import cached_property
+from chasles.kernel.direct import Form, available, builtin
 from chasles.kernel.lanes import WIDTH
 from chasles.relative import forward, inverse, mass
-from chasles.relative.algorithm import Algorithm
+from chasles.relative.algorithm import Algorithm, evaluate
 from chasles.relative.derivative import forward as derivative_forward
 from chasles.relative.derivative import inverse as derivative_inverse
+from chasles.relative.direct_calls import MANY_LINKS, NOTHING, OFTEN, Direct
 
-EMPTY = np.empty(0)
 NUMBER = np.dtype(float)
-NEXT = (8,)  # strides of a vector
+NO_PLACES = np.empty(0, dtype=np.int64)
+Into = Callable[..., np.ndarray]  # gives the last array
 
 
 class Raw:
     """Inverse and forward dynamics, their derivatives and the mass matrix of one mechanism, in given arrays."""
 
-    inverse_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    inverse_dynamics: Into
+    forward_dynamics: Into
 
     def __init__(self, mechanism: Any):
         if mechanism.tree.dependence is not None:
@@ -41,43 +42,95 @@ class Raw:
                 "raw: is not there for mechanisms with joints that mimic others; take the methods themselves"
             )
         self._mechanism = mechanism
-        self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics, "a")
-        self.forward_dynamics = _three(mechanism, forward.forward_dynamics, "tau")
+        self.inverse_dynamics = _into(mechanism, "inverse_dynamics", inverse.inverse_dynamics)
+        self.forward_dynamics = _into(mechanism, "forward_dynamics", forward.forward_dynamics)
 
     @cached_property
-    def mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def mass_matrix(self) -> Into:
         """M(q) into `out`; prepared when it is first asked for, because its workspace grows with the square of nv."""
-        return _one(self._mechanism, mass.mass_matrix, "mass_matrix", (self._mechanism.nv, self._mechanism.nv))
+        return _into(self._mechanism, "mass_matrix", mass.mass_matrix, full=_fills_all(self._mechanism))
 
     @cached_property
-    def packed_mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def packed_mass_matrix(self) -> Into:
         """The lower triangle of M(q), row by row, into `out`, (..., nv (nv + 1) / 2)."""
-        packed = self._mechanism.nv * (self._mechanism.nv + 1) // 2
-        return _one(self._mechanism, mass.packed_mass_matrix, "packed_mass_matrix", (packed,), packed=packed)
+        full, packed = _fills_all(self._mechanism), self._mechanism.nv * (self._mechanism.nv + 1) // 2
+        return _into(self._mechanism, "packed_mass_matrix", mass.packed_mass_matrix, full=full, packed=packed)
 
     @cached_property
-    def inverse_dynamics_derivatives(self) -> Callable[..., None]:
+    def inverse_dynamics_derivatives(self) -> Into:
         """(q, v, a, dq, dv, da): derivatives of the forces of inverse dynamics into the last three."""
         algorithm, full = derivative_inverse.inverse_derivatives, _fills_all(self._mechanism)
-        return _derivatives(self._mechanism, algorithm, ("a",), ("dq", "dv", "da"), full=full)
+        return _into(self._mechanism, "inverse_dynamics_derivatives", algorithm, full=full)
 
     @cached_property
-    def forward_dynamics_derivatives(self) -> Callable[..., None]:
+    def forward_dynamics_derivatives(self) -> Into:
         """(q, v, tau, a, dq, dv, dtau): accelerations and their derivatives into the last four."""
-        algorithm, ends = derivative_forward.forward_derivatives, self._mechanism.tables.subtree_ends
-        return _derivatives(self._mechanism, algorithm, ("tau", "a"), ("dq", "dv", "dtau"), ends, full=True)
+        algorithm, ends = derivative_forward.forward_derivatives, {"ends": self._mechanism.tables.subtree_ends}
+        return _into(self._mechanism, "forward_dynamics_derivatives", algorithm, fixed=ends)
 
 
-def _prepared(mechanism, algorithm: Algorithm, **more: int):
-    sizes = mechanism.tables.sizes | more
-    return (
-        mechanism.tree.topology,
-        mechanism.tree.numbers,
-        algorithm.scalar,
-        algorithm.lanes,
-        algorithm.space(sizes),
-        algorithm.space(sizes, lanes=True),
-    )
+def _into(
+    mechanism: Any,
+    label: str,
+    algorithm: Algorithm,
+    *,
+    fixed: Mapping[str, np.ndarray] | None = None,
+    full: bool = True,
+    **more: int,
+) -> Into:
+    """An algorithm as a function of the arrays that it reads and writes, without wrenches; full: whether it writes
+    every number of its results."""
+    topology, numbers, sizes = mechanism.tree.topology, mechanism.tree.numbers, mechanism.tables.sizes | more
+    same = {"wrenches": NOTHING, **(fixed or {})}
+    shapes = {
+        "out" if algorithm.outputs == [name] else name: _shape(argument.size, sizes)
+        for name, argument in algorithm.arguments.items()
+        if name not in same
+    }
+    results, loop = len(algorithm.outputs), algorithm.scalar
+    space, lane_space = algorithm.space(sizes), algorithm.space(sizes, lanes=True)
+    direct, left = None, OFTEN
+
+    def call(*arrays: np.ndarray) -> np.ndarray:
+        nonlocal direct, left
+        if direct is not None and direct(*arrays) is not None:
+            return arrays[-1]
+        count = _look(label, shapes, arrays, results)
+        if not full and count < WIDTH:  # on lanes they are zero in the buffer that all results are copied from
+            for array in arrays[-results:]:
+                array[...] = 0.0
+        # what cannot be written to is of another kind, for which other code would be compiled
+        flat = iter([(array if array.flags.writeable else array.copy()).reshape(-1) for array in arrays])
+        every = [same[name] if name in same else next(flat) for name in algorithm.arguments]
+        if count >= WIDTH:
+            algorithm.lanes(topology, numbers, count, *every, lane_space)
+        elif count:
+            loop(topology, numbers, count, *every, space)
+            left -= arrays[0].ndim == 1
+            if left == 0 and available() and mechanism.tables.links <= MANY_LINKS:
+                direct = _direct(mechanism, algorithm, same, sizes, not full)
+        return arrays[-1]
+
+    return call
+
+
+def _shape(size: str, sizes: dict[str, int]) -> tuple[int, ...]:
+    """The shape of an array of a state, of which the size is known."""
+    return (sizes["nv"], sizes["nv"]) if size == "nv*nv" else (evaluate(size, sizes),)
+
+
+def _direct(
+    mechanism: Any, algorithm: Algorithm, same: Mapping[str, np.ndarray], sizes: dict[str, int], clear: bool
+) -> Direct:
+    """The builtin of an algorithm on one state in given arrays."""
+    roles, arrays = [], []
+    for name, argument in algorithm.arguments.items():
+        written = "square" if argument.size == "nv*nv" else "vector"
+        roles.append("fixed" if name in same else written if argument.role == "out" else "in")
+        arrays.append(same[name] if name in same else evaluate(argument.size, sizes))
+    form = Form(("fixed", "fixed", "count", *roles, "fixed"), None, finite_result=False, clear=clear)
+    every = (mechanism.tree.topology, mechanism.tree.numbers, *arrays, algorithm.space(sizes))
+    return builtin(algorithm.scalar, form, every, (), NO_PLACES)
 
 
 def _look(label: str, shapes: Mapping[str, tuple[int, ...]], arrays: tuple[Any, ...], results: int) -> int:
@@ -102,102 +155,8 @@ def _look(label: str, shapes: Mapping[str, tuple[int, ...]], arrays: tuple[Any, 
     return math.prod(batch or ())
 
 
-def _three(mechanism, algorithm: Algorithm, third: str) -> Callable:
-    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
-    one, other = (mechanism.nq,), (mechanism.nv,)
-    shapes: dict[str, tuple[int, ...]] = {"q": one, "v": other, third: other, "out": other}
-    label = "inverse_dynamics" if third == "a" else "forward_dynamics"
-
-    known_q = known_v = known_x = known_out = None  # loops come with the same arrays again
-
-    def call(q, v, x, out):
-        nonlocal known_q, known_v, known_x, known_out
-        if q is known_q and v is known_v and x is known_x and out is known_out and q is not None:
-            scalar(topology, numbers, 1, q, v, x, EMPTY, out, space)
-            return out
-        try:
-            if (
-                q.shape == one
-                and v.shape == x.shape == out.shape == other
-                and q.strides == v.strides == x.strides == out.strides == NEXT
-                and q.dtype is v.dtype is x.dtype is out.dtype is NUMBER
-                and out.flags.writeable
-            ):
-                known_q, known_v, known_x, known_out = q, v, x, out
-                scalar(topology, numbers, 1, q, v, x, EMPTY, out, space)
-                return out
-        except AttributeError:
-            pass  # no array: which of them is said below
-        count = _look(label, shapes, (q, v, x, out), 1)
-        flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, out.reshape(-1)
-        if count >= WIDTH:
-            lanes(topology, numbers, count, *flat, lane_space)
-        elif count:
-            scalar(topology, numbers, count, *flat, space)
-        return out
-
-    return call
-
-
 def _fills_all(mechanism) -> bool:
     """Whether matrices are filled by the kernels: entries of joints that are not on one way to the ground are not
     written, and a chain has none. On lanes they are zero in the buffer that all results are copied from."""
     free = any(joint.traits.holds_nothing for joint in mechanism.tree.joints)
     return not free and not np.any(mechanism.tree.topology[-mechanism.nv :])
-
-
-def _derivatives(
-    mechanism, algorithm: Algorithm, vectors: tuple[str, ...], matrices: tuple[str, ...], *fixed: np.ndarray, full: bool
-) -> Callable:
-    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
-    nv = mechanism.nv
-    shapes: dict[str, tuple[int, ...]] = {"q": (mechanism.nq,), "v": (nv,), **dict.fromkeys(vectors, (nv,))}
-    shapes |= dict.fromkeys(matrices, (nv, nv))
-    label = f"{'inverse' if matrices[-1] == 'da' else 'forward'}_dynamics_derivatives"
-    results = len(shapes) - 3
-    known: tuple[Any, ...] = ()  # loops come with the same arrays again
-    count, flat = 0, known
-
-    def call(*arrays):
-        nonlocal known, count, flat
-        if len(arrays) != len(known) or not all(map(is_, arrays, known)):
-            count = _look(label, shapes, arrays, results)
-            (q, v, x), out = arrays[:3], arrays[3:]
-            flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, *fixed, *[result.reshape(-1) for result in out]
-            known = arrays
-        if count >= WIDTH:
-            lanes(topology, numbers, count, *flat, lane_space)
-        elif count:
-            if not full:
-                for result in arrays[3:]:
-                    result[...] = 0.0
-            scalar(topology, numbers, count, *flat, space)
-
-    return call
-
-
-def _one(mechanism, algorithm: Algorithm, name: str, shape: tuple[int, ...], **sizes: int) -> Callable:
-    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm, **sizes)
-    full = _fills_all(mechanism)
-    shapes = {"q": (mechanism.nq,), "out": shape}
-    known_q = known_out = flat_out = None  # loops come with the same arrays again
-
-    def call(q, out):
-        nonlocal known_q, known_out, flat_out
-        if q is known_q and out is known_out and q is not None:
-            if not full:
-                flat_out.fill(0.0)
-            scalar(topology, numbers, 1, q, flat_out, space)
-            return out
-        count = _look(name, shapes, (q, out), 1)
-        if count >= WIDTH:
-            lanes(topology, numbers, count, q.reshape(-1), out.reshape(-1), lane_space)
-        elif count:
-            if not full:
-                out[...] = 0.0
-            scalar(topology, numbers, count, q.reshape(-1), out.reshape(-1), space)
-            if q.ndim == 1:
-                known_q, known_out, flat_out = q, out, out.reshape(-1)
-        return out
-
-    return call

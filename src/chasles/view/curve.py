@@ -251,18 +251,17 @@ class Fit:
         self, first: int, stop: int, p: np.ndarray, quantum: float, widest: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Whole coefficients (tracks, terms, 3) of p (tracks, times, 3), and which tracks they suffice for."""
-        basis, solver = self._polynomials(first, stop)
-        terms = basis.shape[1]
-        rounded = np.rint(solver @ p / quantum)
+        near = np.abs(p).max(axis=(1, 2)) < widest
         whole = np.zeros((len(p), TERMS, 3), dtype=np.int64)
-        whole[:, :terms] = rounded
+        if not near.any() and stop - first > 1:
+            return whole, near
+        basis, solver = self._polynomials(first, stop)
+        rounded = np.rint(solver @ p / quantum)
+        whole[:, : basis.shape[1]] = rounded
         if stop - first == 1:
             return whole, np.ones(len(p), dtype=bool)
         off = np.abs(basis @ (rounded * quantum) - p).max(axis=(1, 2))
-        good = off <= PARTS * quantum * (1 - 1e-9)
-        if widest < np.inf:
-            good &= np.abs(p).max(axis=(1, 2)) < widest
-        return whole, good
+        return whole, near & (off <= PARTS * quantum * (1 - 1e-9))
 
     def _polynomials(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """The polynomials at the samples of a piece, and the matrix that fits them. Samples at equal distances, but for

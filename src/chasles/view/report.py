@@ -266,6 +266,8 @@ def _count(items: Sequence[Any], one: str, several: str) -> str:
 
 
 def _image(image: Any) -> str:
+    from PIL import WebPImagePlugin as WebPImagePlugin  # else Pillow loads all of its forty kinds of images to find it
+
     buffer = io.BytesIO()
     image.save(buffer, "WEBP", quality=90)
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
