@@ -2,9 +2,9 @@
 
     python -m benchmarks.figures [NAME ...] [--write]
 
-Without names, all but those that take minutes (`steps`, `files`, `pages`). `--write` puts the sentences and tables
-between the comments `<!-- measured: NAME -->` and `<!-- end -->` of the pages. Processor time of one thread, the least
-of several.
+Without names, all but those that take minutes (`day`, `steps`, `files`, `pages`). `--write` puts the sentences and
+tables between the comments `<!-- measured: NAME -->` and `<!-- end -->` of the pages. Processor time of one thread, the
+least of several.
 """
 
 from __future__ import annotations
@@ -141,6 +141,20 @@ def tumbling() -> str:
     from benchmarks import mujoco_tumbling
 
     return mujoco_tumbling.measured()
+
+
+@figure("kernels.md")
+def commands() -> str:
+    from benchmarks import start_time
+
+    return start_time.command_table()
+
+
+@figure("kernels.md", long=True)
+def day() -> str:
+    from benchmarks import start_time
+
+    return start_time.day_table()
 
 
 @figure("implicit.md", long=True)

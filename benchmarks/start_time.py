@@ -1,11 +1,13 @@
 """Processor time to import chasles, to make first calls and to run commands, measured in new processes.
 
-Run: python -m benchmarks.start_time. It prints the table of the commands, with compiled code in the cache.
+Run: python -m benchmarks.start_time. It prints the table of the commands, with compiled code in the cache. With `day`
+it prints what is waited for on a first day: uses one after the other, from an empty cache.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -23,6 +25,15 @@ COMMANDS = {  # most seconds of processor time, with bytecode files
     "report run.h5": 1.5,
 }
 REPETITIONS = 5
+DAY = {  # uses in `tests.kernel.first_use`, in this order
+    "readme": "the README's example",
+    "report": "`chasles run heavy_top -o top.h5`, `chasles report top.h5`",
+    "check": "`chasles check slider_crank`, a loop",
+    "loop": "`simulate` of a four-bar linkage in joint coordinates",
+    "absolute": "`chasles run heavy_top --coordinates absolute`",
+    "linearize_one": "`linearize` of one freedom",
+    "generalized_alpha": "`chasles run heavy_top --method generalized_alpha`",
+}
 
 IMPORT = """
 import time
@@ -166,5 +177,31 @@ def command_table() -> str:
     return page.table(["Command", "s", "bar", ""], rows)
 
 
+def first_use(name: str, folder: Path) -> tuple[int, float]:
+    """How many functions were compiled, and the processor time [s], of a use with the cache in a folder."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {"CHASLES_CACHE_DIR": str(folder / "cache"), "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    command = [sys.executable, "-m", "tests.kernel.first_use", name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found = re.search(r"compiled (\d+) functions in ([\d.]+) s", done.stdout)
+    assert found, done.stdout
+    return int(found[1]), float(found[2])
+
+
+def day_table() -> str:
+    """Uses of a first day, one after the other, from an empty cache: what one has compiled the next ones find."""
+    rows, whole = [], 0.0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        first_use("rotation", folder)  # Python writes its bytecode files
+        for use, what in DAY.items():
+            count, first = first_use(use, folder)
+            _, again = first_use(use, folder)
+            whole += first - again
+            rows.append([what, str(count), f"{first:.1f}", f"{again:.1f}"])
+    table = page.table(["Use", "functions compiled", "s, first", "s, again"], rows)
+    return f"{table}\nWaited for the compiler: {whole:.0f} s of processor time in all."
+
+
 if __name__ == "__main__":
-    print(command_table())
+    print(day_table() if sys.argv[1:] == ["day"] else command_table())

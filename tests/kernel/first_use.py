@@ -77,14 +77,30 @@ def loop():
     print(run.certificate)
 
 
+def check():
+    command("check", "slider_crank")
+
+
 def absolute():
     command("run", "heavy_top", "--coordinates", "absolute")
+
+
+def generalized_alpha():
+    command("run", "heavy_top", "--method", "generalized_alpha", "--end", "0.5")
 
 
 def linearize():
     import chasles as ch
 
     print(ch.linearize(ch.load(ch.gallery.model_files()["double_pendulum"]).system).eigenvalues)
+
+
+def linearize_one():
+    import chasles as ch
+
+    rod = ch.Body("rod", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.01))
+    pendulum = ch.System([rod], [ch.revolute("pivot", "ground", "rod", axis=(0, 1, 0))])
+    print(ch.linearize(pendulum).eigenvalues)
 
 
 def report():
@@ -99,7 +115,8 @@ def rotation():
     assert abs(so3.exp([0.0, 0.0, 0.1])[1, 0] - 0.09983341664682815) < 1e-15
 
 
-USES = {use.__name__: use for use in (readme, simulated, heavy_top, loop, absolute, linearize, report, rotation)}
+RUNS = readme, simulated, heavy_top, loop, absolute, generalized_alpha
+USES = {use.__name__: use for use in (*RUNS, check, linearize, linearize_one, report, rotation)}
 
 
 if __name__ == "__main__":

@@ -382,18 +382,30 @@ def test_what_cannot_be_kept_is_run_all_the_same(tmp_path, trouble, place, said)
 
 @POSIX
 def test_what_others_could_have_written_is_not_loaded(tmp_path):
-    """A file that anybody may write to, another in its place, a folder in its place."""
+    """A file that anybody may write to, a named pipe, which would be waited for, a folder in its place."""
     environment = {"CHASLES_CACHE_DIR": str(tmp_path / "cache")}
-    loaded = []
+    loaded, told = [], []
     run(SMALL, **environment)
-    for spoil in (lambda path: path.chmod(0o600), lambda path: path.chmod(0o666), folder_in_its_place):
+    for spoil in (
+        lambda path: path.chmod(0o600),
+        lambda path: path.chmod(0o666),
+        pipe_in_its_place,
+        folder_in_its_place,
+    ):
         for path in sorted((tmp_path / "cache").rglob("*double*")):
             spoil(path)
         result = run(SMALL, **environment)
         assert result.stdout.split()[:2] == ["3.0", "8"], result.stderr
         loaded.append(result.stdout.split()[2] != "0")
-    assert loaded == [True, False, False]
+        told.append(result.stderr.count("is damaged, or is not what chasles wrote there"))
+    assert loaded == [True, False, False, False]
+    assert told == [0, 1, 1, 1]
     assert result.stderr.count("compiled code cannot be kept in") == 1
+
+
+def pipe_in_its_place(path):
+    path.unlink()
+    os.mkfifo(path, 0o600)
 
 
 def folder_in_its_place(path):

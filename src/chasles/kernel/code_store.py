@@ -14,6 +14,7 @@ import functools
 import hashlib
 import os
 import pickle
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,8 @@ from chasles.kernel.machine_code import Code, load
 from chasles.kernel.trusted import own
 
 SEAL = hashlib.sha256().digest_size
+# a named pipe in place of a file would wait for somebody who writes; Windows would change the ends of lines
+READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class CodeStore:
@@ -83,12 +86,12 @@ def sealed(name: str, data: bytes) -> bytes:
     return hashlib.sha256(name.encode() + data).digest() + data
 
 
-def unsealed(name: str, contents: bytes, place: str) -> bytes | None:
+def unsealed(name: str, contents: bytes | None, place: str) -> bytes | None:
     """The data, if they are what was written under this name; if something else was, it is said where."""
-    data = contents[SEAL:]
-    if contents and hashlib.sha256(name.encode() + data).digest() == contents[:SEAL]:
+    data = b"" if contents is None else contents[SEAL:]
+    if data and contents and hashlib.sha256(name.encode() + data).digest() == contents[:SEAL]:
         return data
-    if contents:
+    if contents is not None:
         say_once(f"compiled code in {place} is damaged, or is not what chasles wrote there; it is compiled again")
     return None
 
@@ -99,11 +102,19 @@ def say_once(message: str) -> None:
     warn(message)
 
 
-def read(path: Path) -> bytes:
-    """The contents of a file of ours; nothing if it is not there, or if others could have written it."""
+def read(path: Path) -> bytes | None:
+    """The contents of a file of ours; None if it is not there, nothing if it is no file or others could have written
+    it."""
     try:
-        with path.open("rb") as file:
-            return file.read() if own(os.fstat(file.fileno())) else b""
+        descriptor = os.open(path, READING)
+        info = os.fstat(descriptor)
+        if not (stat.S_ISREG(info.st_mode) and own(info)):
+            os.close(descriptor)
+            return b""
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
     except OSError:
         return b""
 

@@ -67,10 +67,10 @@ class Archive:
         """What the names of a module's shipped code carry."""
         return source_key(module, shipped=True)
 
-    def read(self, name: str) -> bytes:
-        """The contents of a file, nothing if it is not there or damaged."""
+    def read(self, name: str) -> bytes | None:
+        """The contents of a file, None if it is not there, nothing if it is damaged."""
         if name not in self._names:
-            return b""
+            return None
         try:
             return self._files.read(name)
         except (zipfile.BadZipFile, OSError, EOFError, ValueError):

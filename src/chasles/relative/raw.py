@@ -23,9 +23,9 @@ from chasles.relative import forward, inverse, mass
 from chasles.relative.algorithm import Algorithm, evaluate
 from chasles.relative.derivative import forward as derivative_forward
 from chasles.relative.derivative import inverse as derivative_inverse
-from chasles.relative.direct_calls import MANY_LINKS, NOTHING, OFTEN, Direct
+from chasles.relative.direct_calls import MANY_LINKS, OFTEN, Direct
 
-NUMBER = np.dtype(float)
+EMPTY, NUMBER = np.empty(0), np.dtype(float)
 NO_PLACES = np.empty(0, dtype=np.int64)
 Into = Callable[..., np.ndarray]  # gives the last array
 
@@ -81,7 +81,7 @@ def _into(
     """An algorithm as a function of the arrays that it reads and writes, without wrenches; full: whether it writes
     every number of its results."""
     topology, numbers, sizes = mechanism.tree.topology, mechanism.tree.numbers, mechanism.tables.sizes | more
-    same = {"wrenches": NOTHING, **(fixed or {})}
+    same = {"wrenches": EMPTY, **(fixed or {})}
     shapes = {
         "out" if algorithm.outputs == [name] else name: _shape(argument.size, sizes)
         for name, argument in algorithm.arguments.items()
