@@ -184,6 +184,33 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path):
     assert 1 < len(opened) < 3_000_000
 
 
+def test_ctrl_c_without_a_certificate_does_not_speak_of_one(tmp_path):
+    stopped = [
+        "import signal",
+        "once = [signal.SIGINT]",
+        "def stop(t, q, v, p, out):",
+        "    if t > 1.0 and once:",
+        "        signal.raise_signal(once.pop())",
+    ]
+    (tmp_path / "laws.py").write_text("\n".join(stopped))
+    file = tmp_path / "rod.toml"
+    file.write_text(
+        'bodies = [{ name = "rod", mass = 1, com = [0, 0, -0.5], inertia = [0.1, 0.1, 0.01] }]\n'
+        'joints = [{ name = "hinge", kind = "revolute", parent = "ground", child = "rod", axis = [0, 1, 0] }]\n'
+        'forces = [{ name = "hand", kind = "joint_force", joint = "hinge", value = { law = "stop" } }]\n'
+        'simulation = { span = [0, 8], method = "rk4", step = "1 ms" }\n'
+    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = run("run", str(file), "--law", str(tmp_path / "laws.py"), "--no-certificate")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert result.returncode == 130, result.stderr
+    assert "interrupted; what was computed is above" in result.stderr
+    assert "certificate" not in result.stdout + result.stderr
+    assert "FAILED" not in result.stdout
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.study
 def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):

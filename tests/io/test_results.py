@@ -482,6 +482,7 @@ def test_export(whole, tmp_path):
         ch.export(run, "run.xls")
 
 
+@pytest.mark.filterwarnings("ignore:reactions are not unique")
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 def test_tables_have_units_forces_and_reactions(tmp_path, coordinates, monkeypatch):
     """Of a loop with a drive and an input: the columns are what the run says, and the drive does the work."""
@@ -499,9 +500,9 @@ def test_tables_have_units_forces_and_reactions(tmp_path, coordinates, monkeypat
     )
     run = ch.simulate(system, (0, 0.05), {"A": 1.0}, control=[1.5], coordinates=coordinates, step=5e-3, progress=False)
     assert run.system is run.mechanism.system
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        run.export(tmp_path / "run.csv")
+    with pytest.warns(UserWarning, match="'A', 'B', 'D', 'C' in torque x, torque y, force z") as told:
+        run.export(tmp_path / "run.csv")  # gravity is across its plane, which is said once
+    assert len(told) == 1
     lines = (tmp_path / "run.csv").read_text().splitlines()
     titles, table = lines[0].split(","), np.loadtxt(lines[1:], delimiter=",")
     column = dict(zip(titles, table.T, strict=True))

@@ -8,6 +8,7 @@ import chasles as ch
 from chasles.gallery import overconstrained
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.simulation.open_reactions import COMPONENTS
+from chasles.view.series import reactions_of
 
 ACROSS = {"torque x", "torque y", "force z"}  # of a linkage in the plane x, y
 Z = (0, 0, 1)
@@ -102,6 +103,16 @@ def test_bodies_beside_the_plane_load_it(coordinates):
     assert run.open_reactions == expected(run)
     message = told(run)
     assert message.startswith(f"{WARNED}'foot 0', 'top 0', 'foot 1', 'top 1' in torque x, torque y, force z. ")
+
+
+def test_tables_and_reports_say_so_too(tmp_path):
+    run, notes = table(0.0, 1.0, coordinates="relative", com=(0.25, 0, 0.05)), []
+    with pytest.warns(UserWarning, match=WARNED) as found:
+        run.export(tmp_path / "run.csv")
+    assert len(found) == 1
+    reactions_of(run, notes)
+    (note,) = notes
+    assert note == str(found[0].message).replace("reactions", "Reactions", 1)
 
 
 @COORDINATES

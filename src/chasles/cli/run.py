@@ -121,7 +121,8 @@ def run(
                 say(line)
             for line in left_limits(found):
                 say(line)
-            say(str(verdict) if found.success else str(verdict).replace(f": {found.message}", ""))  # said above
+            if certificate or found.success:  # else there is nothing to say
+                say(str(verdict) if found.success else str(verdict).replace(f": {found.message}", ""))  # said above
         if len(runs) > 1:
             from rich.console import Console
 

@@ -83,7 +83,7 @@ class OpenReactions:
         if shared > max(LOADED * largest, NOTHING * weight):
             caution.warn(
                 f"reactions are not unique: {self}. Rigid bodies do not tell how they share the load; given are the "
-                "smallest. Fewer constraints make them unique, say a ball in place of a hinge",
+                "smallest. Fewer constraints make them unique, say spherical and cylindrical joints in place of hinges",
                 UserWarning,
             )
 

@@ -168,7 +168,9 @@ def _events(run: Any) -> list[Panel]:
     def values(part: Any) -> np.ndarray:
         return np.stack([np.searchsorted(own, part.t, "right") for own in times], axis=1).astype(float)
 
-    return [Panel("events", "how often so far [1]", tuple(shortened(names, NAMED_EVENT)), values, drawn=AS_COUNTS)]
+    told = tuple(shortened(names, NAMED_EVENT))
+    title = "events" if len(told) > 1 else told[0]  # a single line has no legend
+    return [Panel(title, "how often so far [1]", told, values, drawn=AS_COUNTS)]
 
 
 def _given(run: Any, what: str, label: str) -> list[Panel]:

@@ -130,8 +130,8 @@ def reactions_of(run: Any, notes: list[str] | None = None) -> tuple[np.ndarray, 
         return np.empty(0), {}
     part = thinned(run, ARROWS)
     found, failed = {}, dict[str, Exception]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # redundant constraints: the certificate says so
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         for name in holds:
             try:
                 wrench = part.reactions(name)
@@ -142,6 +142,9 @@ def reactions_of(run: Any, notes: list[str] | None = None) -> tuple[np.ndarray, 
                 found[name] = wrench
     if failed:
         left_out(notes, f"Reactions of {', '.join(failed)}", next(iter(failed.values())))
+    if notes is not None:  # loads that are shared, in the same words for all
+        texts = dict.fromkeys(str(one.message) for one in told if one.category is UserWarning)
+        notes += [text[:1].upper() + text[1:] for text in texts]
     rising = slice(None) if part.t[0] <= part.t[-1] else slice(None, None, -1)
     return np.asarray(part.t)[rising], {name: wrench[rising] for name, wrench in found.items()}
 

@@ -173,6 +173,8 @@ def columns_of(run: Run) -> Columns:
         every += _forces([joint for joint in run.moving_joints if joint.name in run.joints])
     holds = named_holds(system)
     reactions = _computed(run, "reactions", holds if len(holds) <= MOST_REACTIONS else ())
+    if shared := [name for name in reactions if name in run.open_reactions]:
+        run.reactions(shared[0])  # warns, once for all, if a load is shared
     acting = run.force_names
     forces = _computed(run, "force", acting if len(acting) <= MOST_REACTIONS else ())
     for name in forces:
