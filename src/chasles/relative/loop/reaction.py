@@ -122,7 +122,7 @@ def along_coordinates(
     mechanism: ClosedMechanism, name: str, q: ArrayLike, v: ArrayLike, t: ArrayLike, multipliers: np.ndarray
 ) -> np.ndarray:
     """Forces of a coupling or drive along its coordinates, (..., n), by multipliers (..., rows)."""
-    item = next(item for item in mechanism.system.constraints if item.name == name)
+    item: Any = next(item for item in mechanism.system.constraints if item.name == name)
     single = isinstance(item, Drive)
     pairs = [(item.joint, item.coordinate)] if single else zip(item.joints, item.coordinates, strict=True)
     columns = [mechanism.tree.velocities[joint].start + k for joint, k in pairs]
