@@ -1,7 +1,8 @@
 """Batches: many runs of a 7-joint arm with other masses in each, beside MuJoCo's `rollout` and one run at a time.
 
-And a chain of 100 bodies with generalized alpha, of which runs are not on lanes: there a batch saves what it takes to
-prepare them. Run: python -m benchmarks.batch_speed. Prints two tables.
+Then linkages with three loops, and a chain of 100 bodies with generalized alpha, of which runs are not on lanes: there
+a batch saves what it takes to prepare them. Run: python -m benchmarks.batch_speed, or with the word loops or chain for
+one of the parts. Prints a table and lines.
 
 All in one process, in turn, on the same model and starts; the ends are compared first. Figures are processor time a
 member and step, of all threads, with the making of all variants, the best of several repetitions.
@@ -10,6 +11,7 @@ member and step, of all threads, with the making of all variants, the best of se
 from __future__ import annotations
 
 import copy
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,10 +24,12 @@ import numpy as np
 import chasles as ch
 from benchmarks import page
 from chasles.io.load import load
+from chasles.simulation.batch.schedule import carried_out
 
 MEMBERS, STEPS, STEP = 1000, 500, 1e-3
 ALONE = 20  # members that are run one at a time
 CHAIN, CHAINS = 100, 8  # bodies, members
+LOOPS, LINKAGES = 3, 32  # four-bars of a linkage, members
 REPETITIONS, THREADS = 5, 2
 AGREEMENT = 1e-8
 BARS = {"MuJoCo, RK4": 5.0, "MuJoCo, Euler": 2.0, "chasles, one run at a time": 2.0}
@@ -91,6 +95,57 @@ def chain(size: int) -> ch.System:
     return ch.System(bodies, joints)
 
 
+def linkage(count: int) -> ch.System:
+    """Planar four-bars of hinges, side by side."""
+    bodies, joints = [], []
+    for k in range(count):
+        for name, mass, size in ((f"crank{k}", 1.0, 0.2), (f"coupler{k}", 2.0, 0.6), (f"rocker{k}", 1.5, 0.4)):
+            moment = mass * size**2 / 12
+            bodies.append(ch.Body(name, mass, (size / 2, 0, 0), (0.01 * moment, moment, moment)))
+        ends: list[tuple[str, str, tuple[float, ...], float]] = [
+            ("ground", f"crank{k}", (0, k, 0), 0.0),
+            (f"crank{k}", f"coupler{k}", (0.2, 0, 0), 0.0),
+            ("ground", f"rocker{k}", (0.6, k, 0), 0.0),
+            (f"coupler{k}", f"rocker{k}", (0.6, 0, 0), 0.4),
+        ]
+        joints += [
+            ch.revolute(f"{name}{k}", parent, child, axis=(0, 0, 1), at=at, child_at=(far, 0, 0))
+            for name, (parent, child, at, far) in zip("abdc", ends, strict=True)
+        ]
+    return ch.System(bodies, joints, gravity=(0, -9.81, 0))
+
+
+def loops(rng: np.random.Generator) -> None:
+    """The linkages on lanes and one run after the other, without and with what it takes to prepare them."""
+    system = linkage(LOOPS)
+    masses = {f"bodies.{body.name}.mass": body.mass * rng.uniform(0.5, 2.0, LINKAGES) for body in system.bodies}
+    q = {f"a{k}": rng.uniform(0.8, 1.4, LINKAGES) for k in range(LOOPS)}
+    for method, how in (("rk4", {"step": STEP}), ("dopri5", {"rtol": 1e-6})):
+        _compare(system, q, dict[str, Any](method=method, parameters=masses, threads=1, **how))
+
+
+def _compare(system: ch.System, q: dict[str, np.ndarray], how: dict[str, Any]) -> None:
+    span = (0.0, STEPS * STEP)
+
+    def whole() -> Any:
+        return ch.simulate_batch(system, span, q, **how)
+
+    batch = whole()
+    assert not batch.reason, batch.reason
+    tasks, steps = [run.task for run in batch], float(batch.steps.mean())
+
+    def alone() -> list[Any]:
+        return [task.carry_out(progress=False) for task in tasks]
+
+    assert all(np.array_equal(run.q[-1], end) for run, end in zip(alone(), batch.ends.q, strict=True))
+    one, lanes, prepared = (least(f) / LINKAGES for f in (alone, lambda: carried_out(tasks), whole))
+    print(
+        f"\n{LINKAGES} linkages of {LOOPS} loops, {steps:.0f} steps of {how['method']}, other masses and starts in "
+        f"each: {1e6 * one / steps:.1f} µs a step one at a time, {1e6 * lanes / steps:.1f} on lanes: "
+        f"{one / lanes:.2f} times; {1e3 * (prepared - lanes):.1f} ms to prepare a member"
+    )
+
+
 def implicit(rng: np.random.Generator) -> None:
     """The chain, one run after the other and in a batch."""
     system, span = chain(CHAIN), (0.0, STEPS * STEP)
@@ -121,6 +176,17 @@ def implicit(rng: np.random.Generator) -> None:
 
 def main() -> None:
     rng = np.random.default_rng(1)
+    parts = {"loops": loops, "chain": implicit}
+    for word in sys.argv[1:]:
+        parts[word](rng)
+    if not sys.argv[1:]:
+        arms(rng)
+        loops(rng)
+        implicit(rng)
+
+
+def arms(rng: np.random.Generator) -> None:
+    """The arm on lanes, one run at a time, and by MuJoCo."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "arm.xml"
         file.write_text(arm(), encoding="utf-8")
@@ -161,7 +227,6 @@ def main() -> None:
     ]
     print(f"{MEMBERS} members, {STEPS} steps of RK4, other masses in each; ends agree to {off:.1e}; {page.machine()}\n")
     print(page.table(["µs a member and step", "", "over lanes", "bar"], rows))
-    implicit(rng)
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def test_nothing_finished_is_computed_again(tmp_path):
     with pytest.raises(ValueError, match="exists already"):
         ensemble(slow, set={"x": "0:1:4"}, file=file)
     same(found, ensemble(slow, set={"x": "0:1:4"}, file=file, resume=True))  # nothing is left to compute
-    with pytest.raises(ValueError, match="finished study of something else"):
+    with pytest.raises(ValueError, match="finished study with other values of"):
         ensemble(slow, set={"x": "0:1:5"}, file=file, resume=True)
 
 

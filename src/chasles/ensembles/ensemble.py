@@ -19,7 +19,7 @@ from chasles.display.progress import Progress
 from chasles.ensembles.collected import BYTES_AT_ONCE, in_arrays, size_of
 from chasles.ensembles.design import Design, design_of
 from chasles.ensembles.executor import Member, computed
-from chasles.ensembles.journal import Journal
+from chasles.ensembles.journal import Journal, other_parts
 from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble, plain
 from chasles.ensembles.study_file import write_study
@@ -132,8 +132,12 @@ class DesignMembers(Sequence[Member]):
 def _finished(file: Path, title: dict[str, Any], work: Work) -> Ensemble:
     """A study of which nothing is left to compute."""
     found = Ensemble.open(file)
-    if json.dumps(found.title, sort_keys=True) != json.dumps(title, sort_keys=True):
-        raise ValueError(f"{file} is a finished study of something else; remove it, or write to another file")
+    given = json.loads(json.dumps(title))
+    if found.title != given:
+        raise ValueError(
+            f"{file} is a finished study with other values of {other_parts(found.title, given)}; write to another "
+            "file, or remove it"
+        )
     return replace(found, work=work)
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,18 @@ TITLE_HEAD = struct.Struct("<4sI")
 
 class JournalError(ValueError):
     """A journal that is not of this study, or no journal."""
+
+
+def other_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The parts in which the titles of two studies differ, in words; the parts of a part are named with it."""
+    found = []
+    for name in sorted({*one, *other}):
+        a, b = one.get(name), other.get(name)
+        if isinstance(a, dict) and isinstance(b, dict) and a != b:
+            found += [f"{name}.{part}" for part in sorted({*a, *b}) if a.get(part) != b.get(part)]
+        elif a != b:
+            found.append(name)
+    return ", ".join(map(repr, found))
 
 
 class Journal:
@@ -46,10 +58,17 @@ class Journal:
             head = stream.read(TITLE_HEAD.size)
             if len(head) < TITLE_HEAD.size or head[:4] != b"STUD":
                 raise JournalError(f"{self.file} is no journal of an ensemble")
-            if stream.read(TITLE_HEAD.unpack(head)[1]) != self._title:
+            title = stream.read(TITLE_HEAD.unpack(head)[1])
+            if title != self._title:
+                try:
+                    changed = other_parts(json.loads(title), json.loads(self._title))
+                except ValueError:
+                    raise JournalError(
+                        f"{self.file} is damaged: it says of no study; remove it to begin anew"
+                    ) from None
                 raise JournalError(
-                    f"{self.file} is of another study: the model, what varies or what is kept has changed; "
-                    "remove it to begin anew"
+                    f"{self.file} is of another study, with other values of {changed}; go on with those, or remove it "
+                    "to begin anew"
                 )
             good = stream.tell()
             while (record := _read(stream)) is not None:
