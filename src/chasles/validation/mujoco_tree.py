@@ -46,11 +46,11 @@ class MujocoTree:
     def _add_joints(self, part: Any, joint: Any, on_child: np.ndarray) -> None:
         tree, kinds = self.mechanism.tree, self.mujoco.mjtJoint
         iq, iv = tree.coordinates[joint.name].start, tree.velocities[joint.name].start
-        if joint.kind == "spherical" and np.array_equal(on_child[:4], [1, 0, 0, 0]):
+        if joint.traits.quaternion and joint.nv == 3 and np.array_equal(on_child[:4], [1, 0, 0, 0]):
             part.add_joint(type=kinds.mjJNT_BALL, pos=on_child[4:])
             self.rows += range(iq, iq + 4)
             self.columns += range(iv, iv + 3)
-        elif joint.kind in ("spherical", "free"):
+        elif joint.traits.quaternion:
             raise NotImplementedError(f"MuJoCo: joint {joint.name!r} has no like here")
         for k, screw in enumerate(joint.screws):
             w, v = np.array(screw[:3]), np.array(screw[3:])

@@ -6,10 +6,9 @@ order 4. What follows from coordinates and velocities (poses, angles of axes) is
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,23 +16,22 @@ import numpy as np
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 
-# name: the package, and the class of its trees
-PEERS = {
-    "Pinocchio": ("pinocchio", "chasles.validation.pinocchio_tree", "PinocchioTree"),
-    "MuJoCo": ("mujoco", "chasles.validation.mujoco_tree", "MujocoTree"),
-}
-
 
 def installed() -> dict[str, Callable[[System], Any]]:
     """What makes the trees of the peers that are installed, by their names."""
-    return {
-        name: partial(tree, module, kind)
-        for name, (package, module, kind) in PEERS.items()
-        if importlib.util.find_spec(package)
-    }
+    found = {}
+    if find_spec("pinocchio"):
+        from chasles.validation.pinocchio_tree import PinocchioTree
+
+        found["Pinocchio"] = partial(tree, PinocchioTree)
+    if find_spec("mujoco"):
+        from chasles.validation.mujoco_tree import MujocoTree
+
+        found["MuJoCo"] = partial(tree, MujocoTree)
+    return found
 
 
-def tree(module: str, kind: str, system: System) -> Any:
+def tree(kind: Callable[[Mechanism], Any], system: System) -> Any:
     """A system as a tree of a peer; NotImplementedError if it is more than bodies, joints and gravity."""
     mechanism = system.compile()
     if not isinstance(mechanism, Mechanism) or system.forces or system.rods:
@@ -41,4 +39,4 @@ def tree(module: str, kind: str, system: System) -> Any:
     for joint in system.joints:
         if joint.mimic or any(np.any(value) for value in (joint.stiffness, joint.damping, joint.friction)):
             raise NotImplementedError("followers, springs, dampers and friction of joints are not translated")
-    return getattr(importlib.import_module(module), kind)(mechanism)
+    return kind(mechanism)

@@ -35,12 +35,12 @@ class PinocchioTree:
             parent, place = carried[joint.parent]
             place = pose.compose(place, np.array(joint.parent_frame))
             iq, iv = mechanism.tree.coordinates[joint.name].start, mechanism.tree.velocities[joint.name].start
-            if joint.kind == "spherical":
+            if joint.traits.quaternion and joint.nv == 3:
                 parent = self._add(parent, pin.JointModelSpherical(), place)
                 self.rows += [iq + 1, iq + 2, iq + 3, iq]
                 self.columns += [iv, iv + 1, iv + 2]
                 place = identity
-            elif joint.kind == "free":
+            elif joint.traits.quaternion:
                 parent = self._add(parent, pin.JointModelFreeFlyer(), place)
                 self.rows += [iq + 4, iq + 5, iq + 6, iq + 1, iq + 2, iq + 3, iq]
                 self.columns += [iv + k for k in SWAP]
@@ -142,9 +142,9 @@ class PinocchioTree:
         """Where quaternions and angular velocities are, and whether a position follows."""
         tree = self.mechanism.tree
         return [
-            (tree.coordinates[joint.name].start, tree.velocities[joint.name].start, joint.kind == "free")
+            (tree.coordinates[joint.name].start, tree.velocities[joint.name].start, joint.nv == 6)
             for joint in tree.joints
-            if joint.kind in ("spherical", "free")
+            if joint.traits.quaternion
         ]
 
     def _normalized(self, q: np.ndarray) -> np.ndarray:
