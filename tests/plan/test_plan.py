@@ -223,6 +223,7 @@ WRONG = {
     ),
     "method": ({"method": "radau5"}, "is not an explicit method"),
     "duration": ({"duration": (2.0, 3.0)}, "with that of the span, 1, between them"),
+    "held end": ({"costs": ch.plan.duration()}, r"a cost of the duration needs a free end; give duration=\(shortest"),
 }
 
 

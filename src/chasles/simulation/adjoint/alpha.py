@@ -167,6 +167,14 @@ class PointSlopes(NamedTuple):
     shift: np.ndarray
 
 
+class Shares(NamedTuple):
+    """Of x'', V' and a in the next a."""
+
+    of_second: float
+    of_rate: float
+    of_before: float
+
+
 class AlphaAdjoint:
     """A run of generalized alpha, ready to be taken backward."""
 
@@ -174,6 +182,8 @@ class AlphaAdjoint:
         self.residuals, self.run, self.method = residuals, run, method
         self.n, self.turning = residuals.n, on_se3(residuals.mechanism)
         self.metric = residuals.metric(method.metric)
+        am, af, _, _ = method.coefficients
+        self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
 
     def back(self, kicks: tuple[np.ndarray, np.ndarray], states: MovingStates) -> tuple[Cotangents, Weights]:
         """Cotangents of the start, and the weights of the residuals at the points (points, ...). kicks: cotangents that
@@ -184,8 +194,10 @@ class AlphaAdjoint:
         for last in range(count - 1, 0, -CHUNK):
             first = max(last - CHUNK, 0)
             points = self._points(MovingStates(*(x[first : last + 1] for x in states)))
+            charts = self._charts(slice(first, last))
             for k in range(last, first, -1):
-                step = StepBack(self, k, points[k - first], points[k - 1 - first])
+                chart = ChartSlopes(*(part[k - 1 - first] for part in charts))
+                step = StepBack(self, k, chart, points[k - first], points[k - 1 - first])
                 found, own = step.back(found)
                 for name in ("motion", "place", "speed", "change"):
                     getattr(weights, name)[k] = getattr(own, name)
@@ -193,6 +205,14 @@ class AlphaAdjoint:
                 if k > 1:
                     found = found._replace(turn=found.turn + kicks[0][k - 1], v=found.v + kicks[1][k - 1])
         return found, weights
+
+    def _charts(self, part: slice) -> ChartSlopes:
+        """Of some steps, (steps, bodies, 6, 6)."""
+        run, shares, shape = self.run, self.shares, (-1, self.n, 6)
+        a = run.rate[part] + (run.h / run.before)[part, None] * (run.a[part] - run.rate[part])
+        ahead = shares.of_second * run.second[part] + shares.of_rate * run.rate[part] - shares.of_before * a
+        given = run.x[part], run.star[part], run.first[part], run.second[part], ahead - run.second[part]
+        return chart_of(self.turning, self.method.local, *(x.reshape(shape) for x in given))
 
     def _points(self, states: MovingStates) -> list[PointSlopes]:
         values, by_pose, by_velocity = self.residuals.slopes(states)
@@ -224,27 +244,23 @@ class AlphaAdjoint:
 class StepBack:
     """A step of generalized alpha, from point k - 1 to point k, with its derivatives."""
 
-    def __init__(self, adjoint: AlphaAdjoint, k: int, point: PointSlopes, before: PointSlopes):
-        self.adjoint, self.method, self.point, self.before = adjoint, adjoint.method, point, before
-        run, shape = adjoint.run, (adjoint.n, 6)
-        am, af, gamma, beta = self.method.coefficients
-        self.h, self.ratio = run.h[k - 1], run.h[k - 1] / run.before[k - 1]
-        self.of_second, self.of_rate, self.of_before = (1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am)
-        x, star, first, second = (part[k - 1].reshape(shape) for part in (run.x, run.star, run.first, run.second))
-        a = run.rate[k - 1] + self.ratio * (run.a[k - 1] - run.rate[k - 1])
-        ahead = self.of_second * second.ravel() + self.of_rate * run.rate[k - 1] - self.of_before * a
-        self.chart = chart_of(adjoint.turning, self.method.local, x, star, first, second, ahead.reshape(shape) - second)
-        self.to_star, self.to_first = self.h**2 * beta * self.of_second, self.h * gamma * self.of_second
-        self.to_v = self.to_star * self.chart.v_star + self.to_first * self.chart.v_first
-        self.to_rate = self.to_star * self.chart.rate_star + self.to_first * self.chart.rate_first
-        self.to_rate = self.to_rate + self.chart.rate_second
+    def __init__(self, adjoint: AlphaAdjoint, k: int, chart: ChartSlopes, point: PointSlopes, before: PointSlopes):
+        self.adjoint, self.method, self.shares = adjoint, adjoint.method, adjoint.shares
+        self.chart, self.point, self.before = chart, point, before
+        _, _, gamma, beta = self.method.coefficients
+        self.h = adjoint.run.h[k - 1]
+        self.ratio = self.h / adjoint.run.before[k - 1]
+        self.to_star, self.to_first = self.h**2 * beta * self.shares.of_second, self.h * gamma * self.shares.of_second
+        self.to_v = self.to_star * chart.v_star + self.to_first * chart.v_first
+        self.to_rate = self.to_star * chart.rate_star + self.to_first * chart.rate_first + chart.rate_second
+        self.moved = self._by_zeta() if self.method.index == 2 else np.zeros((6 * adjoint.n, 0))
 
     def followed(self, by_pose: np.ndarray, by_velocity: np.ndarray, by_rate: np.ndarray | None) -> np.ndarray:
         """Rows by x'' from rows by pose, velocity and V'."""
         rows = self.to_star * on_columns(by_pose, self.chart.onward) + on_columns(by_velocity, self.to_v)
         return rows if by_rate is None else rows + on_columns(by_rate, self.to_rate)
 
-    def by_zeta(self) -> np.ndarray:
+    def _by_zeta(self) -> np.ndarray:
         """How ζ moves the bodies, seen from where they end, (6 bodies, rows)."""
         adjoint, before = self.adjoint, self.before
         rows = -adjoint.metric.ravel() * before.in_space * adjoint.residuals.measured[:, None]
@@ -268,7 +284,7 @@ class StepBack:
         release = np.diag(np.where(rotors, -1.0, np.where(empty, 1.0, 0.0)))
         if not two:
             return np.block([[motion, point.in_space.T], [held, release]])
-        moved = self.by_zeta()
+        moved = self.moved
         of_held = np.where(rotors[:, None], point.by_pose.change, point.by_pose.speed) @ moved
         of_place = point.jacobian @ moved
         free = ~residuals.measured
@@ -286,11 +302,10 @@ class StepBack:
         bar = bar + times(self.to_rate, given.rate)
         if self.method.local:  # a = V' + lift(x*, ahead - x'')
             bar = bar + times(self.to_rate, given.a) + self.to_star * times(chart.a_star, given.a)
-            bar = bar + (self.of_second - 1.0) * times(chart.a_off, given.a)
+            bar = bar + (self.shares.of_second - 1.0) * times(chart.a_off, given.a)
         else:
-            bar = bar + self.of_second * given.a
-        zeta = [given.turn @ self.by_zeta()] if self.method.index == 2 else []
-        return np.concatenate([bar, np.zeros(rows), *zeta])
+            bar = bar + self.shares.of_second * given.a
+        return np.concatenate([bar, np.zeros(rows), given.turn @ self.moved])
 
     def back(self, given: Cotangents) -> tuple[Cotangents, Weights]:
         """Cotangents of what the step began with, and the weights of its equations."""
@@ -314,12 +329,12 @@ class StepBack:
         of_first = times(chart.v_first, v) + times(chart.rate_first, rate)
         of_star = of_x + times(chart.v_star, v) + times(chart.rate_star, rate) + times(chart.a_star, given.a)
         of_ahead = times(chart.a_off, given.a) + h * gamma * of_first + h * h * beta * of_star
-        of_a = h * (1.0 - gamma) * of_first + h * h * (0.5 - beta) * of_star - self.of_before * of_ahead
+        of_a = h * (1.0 - gamma) * of_first + h * h * (0.5 - beta) * of_star - self.shares.of_before * of_ahead
         moved = of_x if method.index == 2 else np.zeros(size)
         begin = Cotangents(
             times(chart.back, turn) + moved @ self.before.shift,
             of_first + h * of_star,
-            self.of_rate * of_ahead + (1.0 - self.ratio) * of_a,
+            self.shares.of_rate * of_ahead + (1.0 - self.ratio) * of_a,
             self.ratio * of_a,
         )
         return begin, Weights(motion, -moved, place, speed, change)
