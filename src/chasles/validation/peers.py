@@ -19,7 +19,7 @@ from chasles.relative.mechanism import Mechanism
 
 def installed() -> dict[str, Callable[[System], Any]]:
     """What makes the trees of the peers that are installed, by their names."""
-    found = {}
+    found: dict[str, Callable[[System], Any]] = {}
     if find_spec("pinocchio"):
         from chasles.validation.pinocchio_tree import PinocchioTree
 
