@@ -129,7 +129,7 @@ def time_of_tangents(run: ConstrainedStepper, count: int) -> float:
     work, address = WORKSPACE.split(run.work, run.packed), bushing_tangent_address()
     call = ForceCall(
         *(0.0, 1e-6, 1e3, run.p, run.packed, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
-        *(work.element_tiles, work.force_work, work.wrenches, work.power, NO_ROW),
+        *(work.element_tiles, work.force_work, work.wrenches, work.acted, NO_ROW),
     )
     return least(lambda: [run_loop(address, call) for _ in range(count)]) / count
 

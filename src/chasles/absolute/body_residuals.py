@@ -85,15 +85,15 @@ class BodyResiduals:
     def slopes(self, states: MovingStates) -> tuple[ResidualParts, ResidualParts, ResidualParts]:
         """Values, and derivatives along q exp(δ) and along velocities, (states, size, 6 bodies)."""
         count, n = len(states.t), self.n
-        values, found = self._evaluated(states, count)
-        both = found.reshape(count, n, 2, 6, self.size).transpose(2, 0, 4, 1, 3)
+        values, derivatives = self._evaluated(states, count)
+        both = derivatives.reshape(count, n, 2, 6, self.size).transpose(2, 0, 4, 1, 3)
         by_pose, by_velocity = both.reshape(2, count, self.size, 6 * n)
         return self._parts(values), self._parts(by_pose), self._parts(by_velocity)
 
     def _evaluated(self, states: MovingStates, differentiated: int) -> tuple[np.ndarray, np.ndarray]:
         count, n, mechanism = len(states.t), self.n, self.mechanism
         values = np.empty((count, self.size))
-        found = np.empty((differentiated, n, residual_tangent.BLOCKS, 3, self.size))
+        derivatives = np.empty((differentiated, n, residual_tangent.BLOCKS, 3, self.size))
         of_forces = buffer(len(mechanism.forces.values))
         of_forces[::WIDTH] = mechanism.forces.values
         work = residual_tangent.RESIDUAL_WORK.size(self.integers)
@@ -104,9 +104,9 @@ class BodyResiduals:
                 *(residual_tangent.residuals_address(), self.integers, mechanism.packed, self.packed, self.acting),
                 *(states.t, states.forced, states.angles, controls),
                 (states.q, states.v, states.rate, states.lam, states.zeta),
-                *(np.empty(MOTION.size * n), duals, values, found),
+                *(np.empty(MOTION.size * n), duals, values, derivatives),
             )
-        return values, found
+        return values, derivatives
 
     def _parts(self, both: np.ndarray) -> ResidualParts:
         motion, shift, place, speed, change, joints = np.split(both, self.edges, axis=1)

@@ -95,38 +95,38 @@ def power_of_drives(integers, p, work):
 
 @kernel
 def largest_residual(tiles, n_tiles, motion, rows):
-    """Largest residual, and the largest relative to what it is the difference of; NaN stays NaN."""
-    worst, share = 0.0, 0.0
+    """The largest residual relative to what it is the difference of; NaN stays NaN."""
+    share = 0.0
     for t in range(n_tiles):
         for k in range(3):
             off = abs(rows[t * ROWS.size + ROWS.residual + k])
             if off != 0.0:
-                integers = TINY
+                total = TINY
                 for side in range(2):
                     i = tiles[t * TILE.size + TILE.first + side]
                     if i >= 0:
                         far = size(load3(motion, i * MOTION.size + MOTION.position, 0.0))
-                        integers += size_of_row(tiles, rows, t, side, k, 1.0, far)
-                worst, share = worse(off, integers, worst, share)
-    return worst, share
+                        total += size_of_row(tiles, rows, t, side, k, 1.0, far)
+                _, share = worse(off, total, 0.0, share)
+    return share
 
 
 @kernel
 def largest_speed(tiles, nodes, n_tiles, rows, velocity, x):
     """The same of x = J V - target."""
-    worst, share = 0.0, 0.0
+    share = 0.0
     for t in range(n_tiles):
         for k in range(3):
             off = abs(x[3 * nodes[t] + k])
             if off != 0.0:
-                integers = TINY
+                total = TINY
                 for side in range(2):
                     i = tiles[t * TILE.size + TILE.first + side]
                     if i >= 0:
                         turn, move = load3(velocity, 6 * i, 0.0), load3(velocity, 6 * i + 3, 0.0)
-                        integers += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
-                worst, share = worse(off, integers, worst, share)
-    return worst, share
+                        total += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
+                _, share = worse(off, total, 0.0, share)
+    return share
 
 
 @kernel
@@ -143,88 +143,98 @@ def displace(n, q, a, motion):
         store3(motion, i * MOTION.size + MOTION.position, load3(q, at + 4, 0.0))
 
 
-@native
-def project(p_at, p_size, q_at, v_at, work_at, report_at):
-    """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
+@kernel
+def solve_rows(tables, space):
+    """The accelerations `a` that the right-hand side x of the rows asks for; x becomes the multipliers."""
+    for k in range(6 * tables.n):
+        space.a[k] = 0.0
+    if tables.gravity[FIELD.regularization] > 0.0:
+        solve_refined(tables, space.rows, space.factors, space.refinement, space.x, space.a)
+    else:
+        solve(tables.nn, tables.column, tables.row, space.factors, space.x)
+        push_back(
+            *(tables.bodies, tables.tiles, tables.nodes, tables.incidences, tables.masses, tables.n),
+            *(space.rows, space.x, space.a),
+        )
 
-    Both are iterated to rounding with one factor, unless that converges slowly: the factor only says how far to go, the
-    direction is that of the state at hand. If rows depend on others, every sweep has its own factor. report: the
-    largest residual before and after, the largest |J V - target| after, sweeps. If report[3] is not zero at the start,
-    the factor of a state nearby is in the workspace.
-    """
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    tables = tables_of(p)
-    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
-    redundant = gravity[FIELD.regularization] > 0.0
-    q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
-    motion, rows, matrix, factors, x, a, velocity, refinement = work_of(
-        carray(work_at, (work_size(integers),)), integers
-    )
-    set_motion(bodies, n, q, v, motion)
-    prepare(tiles, constants, nt, motion, rows)
-    off, share = largest_residual(tiles, nt, motion, rows)
-    report[0] = off
-    sweeps, stale = 0, report[3] == 0.0 or redundant
+
+@kernel
+def project_positions(tables, space, q, near):
+    """The part of `project` that moves the bodies; it leaves a factor for velocities."""
+    tiles, nt, rows, x = tables.tiles, tables.nt, space.rows, space.x
+    redundant = tables.gravity[FIELD.regularization] > 0.0
+    prepare(tiles, tables.constants, nt, space.motion, rows)
+    share = largest_residual(tiles, nt, space.motion, rows)
+    sweeps, stale = 0, near == 0 or redundant
     while True:
         if stale:
-            factorize_rows(tables, masses, rows, matrix, factors)
+            factorize_rows(tables, tables.masses, rows, space.matrix, space.factors)
             stale = False
         if not goes_on(share, sweeps):
             break
-        for k in range(3 * nn):
+        for k in range(3 * tables.nn):
             x[k] = 0.0
-        for k in range(6 * n):
-            a[k] = 0.0
         for t in range(nt):
             for k in range(3):
-                x[3 * nodes[t] + k] = -rows[t * ROWS.size + ROWS.residual + k]
-        if redundant:
-            solve_refined(tables, rows, factors, refinement, x, a)
-        else:
-            solve(nn, column, row, factors, x)
-            push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
-        displace(n, q, a, motion)
-        prepare(tiles, constants, nt, motion, rows)
+                x[3 * tables.nodes[t] + k] = -rows[t * ROWS.size + ROWS.residual + k]
+        solve_rows(tables, space)
+        displace(tables.n, q, space.a, space.motion)
+        prepare(tiles, tables.constants, nt, space.motion, rows)
         sweeps += 1
         before = share
-        off, share = largest_residual(tiles, nt, motion, rows)
+        share = largest_residual(tiles, nt, space.motion, rows)
         stale = is_slow(share, before) or redundant
         if is_stuck(share, before, sweeps):
             break
-    report[1], report[3] = off, sweeps
     if stale and redundant:
-        factorize_rows(tables, masses, rows, matrix, factors)
-    for i in range(n):  # velocities as the rows take them: ω in the body, r' in space
-        at = i * MOTION.size
-        linear = load3(v, TWIST * i + 3, 0.0)
-        if bodies[i * BODY.size + BODY.space] == SE3:
-            linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
-        store6(velocity, 6 * i, (load3(v, TWIST * i, 0.0), linear))
-    speed, share = 0.0, 0.0
+        factorize_rows(tables, tables.masses, rows, space.matrix, space.factors)
+
+
+@kernel
+def project_velocities(tables, space):
+    """The part of `project` that changes velocities, as the rows take them: ω in the body, r' in space."""
+    bodies, tiles, nodes, incidences = tables.bodies, tables.tiles, tables.nodes, tables.incidences
+    rows, x, velocity, share = space.rows, space.x, space.velocity, 0.0
     for sweep in range(SPEED_SWEEPS):
-        for k in range(3 * nn):
+        for k in range(3 * tables.nn):
             x[k] = 0.0
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
-        add_target_speeds(tiles, constants, nodes, nt, motion, rows, x, 1.0)
-        for t in range(nt):
+        add_jacobian_times(bodies, tiles, nodes, incidences, tables.n, rows, velocity, x, -1.0, True)
+        add_target_speeds(tiles, tables.constants, nodes, tables.nt, space.motion, rows, x, 1.0)
+        for t in range(tables.nt):
             if tiles[t * TILE.size + TILE.kinds] == ROTOR:  # holds nothing
                 x[3 * nodes[t]] = 0.0
         before = share
-        speed, share = largest_speed(tiles, nodes, nt, rows, velocity, x)
+        share = largest_speed(tiles, nodes, tables.nt, rows, velocity, x)
         if not share > SPEED_ROUNDING:  # a NaN ends it too
             break
-        if sweep == 1 and share > 1e-3 * before and not redundant:
-            factorize_rows(tables, masses, rows, matrix, factors)
-        for k in range(6 * n):
-            a[k] = 0.0
-        if redundant:
-            solve_refined(tables, rows, factors, refinement, x, a)
-        else:
-            solve(nn, column, row, factors, x)
-            push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
-        for k in range(6 * n):
-            velocity[k] += a[k]
-    report[2] = speed
+        if sweep == 1 and share > 1e-3 * before and not tables.gravity[FIELD.regularization] > 0.0:
+            factorize_rows(tables, tables.masses, rows, space.matrix, space.factors)
+        solve_rows(tables, space)
+        for k in range(6 * tables.n):
+            velocity[k] += space.a[k]
+
+
+@native
+def project(p_at, p_size, q_at, v_at, work_at, near):
+    """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
+
+    Both are iterated to rounding with one factor, unless that converges slowly: the factor only says how far to go, the
+    direction is that of the state at hand. If rows depend on others, every sweep has its own factor. near: 1 if the
+    factor of a state nearby is in the workspace, else 0.
+    """
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    tables = tables_of(p)
+    space = work_of(carray(work_at, (work_size(integers),)), integers)
+    bodies, n, motion, velocity = tables.bodies, tables.n, space.motion, space.velocity
+    q, v = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,))
+    set_motion(bodies, n, q, v, motion)
+    project_positions(tables, space, q, near)
+    for i in range(n):
+        linear = load3(v, TWIST * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            linear = mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
+        store6(velocity, 6 * i, (load3(v, TWIST * i, 0.0), linear))
+    project_velocities(tables, space)
     for i in range(n):
         linear = load3(velocity, 6 * i + 3, 0.0)
         if bodies[i * BODY.size + BODY.space] == SE3:
@@ -238,7 +248,7 @@ def addresses() -> tuple[int, int]:
     size = INTEGER
     return (
         address_of(accelerations, NUMBERS, size, *(NUMBERS,) * 5),
-        address_of(project, NUMBERS, size, *(NUMBERS,) * 4),
+        address_of(project, NUMBERS, size, *(NUMBERS,) * 3, size),
     )
 
 
@@ -260,9 +270,9 @@ def accelerations_of_states(address, integers, p, times, angles, q, v, wrenches,
 
 
 @kernel(entry=True)
-def project_state(address, integers, p, t, angles, q, v, work, report):
+def project_state(address, integers, p, t, angles, q, v, work):
     set_clock(integers, work, t, angles, 0)
-    invoke(address, p, p.shape[0], q, v, work, report)
+    invoke(address, p, p.shape[0], q, v, work, 0)
 
 
 @kernel(entry=True, allocates=True)

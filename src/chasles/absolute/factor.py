@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import inverse_symmetric, mat_mul, mat_mul_t, mat_neg, mul, mul_t, sub
+from chasles.kernel.algebra import mat_mul, mat_mul_t, mat_neg, mul, mul_t, sub
+from chasles.kernel.dense import inverse3_symmetric
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add9, load3, load9, store3, store9
 
@@ -11,9 +12,7 @@ from chasles.kernel.workspace import add9, load3, load9, store3, store9
 def factorize(n, column, row, first, operations, tiles, factors):
     """factors: inverse pivots D⁻¹ of the nodes, then L of the lower tiles. The tiles are used up."""
     for k in range(n):
-        d = load9(tiles, 9 * k, 0.0)
-        i = inverse_symmetric((d[0], d[1], d[2], d[4], d[5], d[8]))
-        pivot = (i[0], i[1], i[2], i[1], i[3], i[4], i[2], i[4], i[5])
+        pivot = inverse3_symmetric(load9(tiles, 9 * k, 0.0))
         store9(factors, 9 * k, pivot)
         start, end = column[k], column[k + 1]
         if end == start + 1:  # a column of a tree: all of it in registers

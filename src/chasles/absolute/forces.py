@@ -8,7 +8,7 @@ from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_s
 from chasles.constraint.rows import IDENTITY
 from chasles.force.bushing import add_bushings, run_of_elements
 from chasles.force.rod import add_rods
-from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, ROD, SPRING, WRENCH, add_spring, add_wrench
+from chasles.force.table import ACTED, BUSHING, FORCE, FORCES, MOVING, ROD, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.late import carray
@@ -41,7 +41,7 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     forces, space = forces_of(p), force_work_of(carray(work_at, (force_work_size(integers),)), integers)
     n, table, values, states, scratch = forces.n, forces.table, forces.values, space.states, space.scratch
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
-    result = carray(result_at, (2,))
+    result = carray(result_at, (ACTED.size,))
     set_states(forces.bodies, n, q, v, states)
     for k in range(6 * n):
         wrenches[k] = 0.0
@@ -74,7 +74,7 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     for i in range(n):
         R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
         store3(wrenches, 6 * i + 3, mul(R, load3(wrenches, 6 * i + 3, 0.0)))
-    result[0], result[1] = power, energy
+    result[ACTED.power], result[ACTED.energy] = power, energy
 
 
 @kernel(entry=True, allocates=True)

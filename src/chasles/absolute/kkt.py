@@ -282,7 +282,7 @@ def free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a
         mass = masses[m + MASS.mass]
         momentum = each(load3(masses, m + MASS.moments, 0.0), spin)
         torque = sub(load3(wrenches, 6 * i, 0.0), cross(spin, momentum))
-        fall = sub((gravity[0], gravity[1], gravity[2]), load3(motion, at + MOTION.transport, 0.0))
+        fall = sub(load3(gravity, FIELD.gravity, 0.0), load3(motion, at + MOTION.transport, 0.0))
         push = load3(wrenches, 6 * i + 3, 0.0)
         if bodies[row + BODY.hub] != 0:
             store3(x, 3 * bodies[row + BODY.angular], torque)

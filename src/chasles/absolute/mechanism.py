@@ -330,14 +330,13 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
         q, v = np.array(central, dtype=float).reshape(-1), np.array(velocity, dtype=float).reshape(-1)
-        report = np.zeros(4)
         if self.tiles:
             counted = (
                 self.angles(q.reshape(self.n, 7)) if angles is None else np.asarray(angles, dtype=float)
             ).reshape(-1)
             integers, work = self.packed.view(np.int64), np.empty(self.work)
             with Calling(self.laws):
-                entry.project_state(entry.addresses()[1], integers, self.packed, float(t), counted, q, v, work, report)
+                entry.project_state(entry.addresses()[1], integers, self.packed, float(t), counted, q, v, work)
         return q.reshape(self.n, 7), v.reshape(self.n, 6)
 
     def assemble(self, poses: ArrayLike, t: float = 0.0, *, held: Iterable[str] = ()) -> np.ndarray:

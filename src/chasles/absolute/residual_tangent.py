@@ -26,7 +26,7 @@ from chasles.absolute.kkt import (
     prepare,
     set_motion,
 )
-from chasles.absolute.tables import BODY, HEAD, MASS, MECHANISM, PAIR, SE3, forces_of, tables_of
+from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, MECHANISM, PAIR, SE3, forces_of, tables_of
 from chasles.absolute.tangent import SPEED, set_direction
 from chasles.constraint.rows import MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
@@ -83,7 +83,7 @@ def store_motion(tables, space, forced, rate, lam, zeta, i, out):
     theta, mass = load3(masses, m + MASS.moments, 0.0), masses[m + MASS.mass]
     linear = load3(rate, 6 * i + 3, 0.0)
     wrench = load3(space.wrenches, 6 * i, 0.0), mul(R, load3(space.wrenches, 6 * i + 3, 0.0))
-    fall = scale(float(forced), (gravity[0], gravity[1], gravity[2]))
+    fall = scale(float(forced), load3(gravity, FIELD.gravity, 0.0))
     pull = sub(load3(motion, at + MOTION.transport, 0.0), fall)
     if tables.bodies[i * BODY.size + BODY.space] == SE3:
         linear = mul(R, linear)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.alpha_formulas import algorithmic
-from chasles.constrained.chart import bracket, plus
+from chasles.constrained.chart import bracket, minus, plus, scaled
 from chasles.constrained.error_estimate import error_size, leave_tangent
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load6, store6
@@ -29,19 +29,21 @@ def estimate(workspace, method, h, h_before):
 
     What the constraints take back of these errors is left out.
     """
-    n, shift, x, v = workspace.tables.n, method.am - method.af, method.error_x, method.error_v
+    n, shift = workspace.tables.n, method.am - method.af
     cx, cv = 1 / 6 - method.beta - 0.5 * shift, -1 / 12 + shift * (0.5 - method.af)
-    for k in range(6 * n):
-        x[k] = h * h * cx * (algorithmic(method, k) - method.a_n[k])
-        bend = 2.0 * (method.second[k] - method.rate_n[k] - method.growth[k]) / (h * (h + h_before))
-        v[k] = h * h * h * cv * bend
     for i in range(n):
         on_se3, velocity = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(workspace.v, 6 * i, 0.0)
-        twist, off = bracket(on_se3, velocity, load6(method.rate_n, 6 * i, 0.0)), load6(x, 6 * i, 0.0)
+        a, rate = load6(method.a_n, 6 * i, 0.0), load6(method.rate_n, 6 * i, 0.0)
+        second, twist = load6(method.second, 6 * i, 0.0), bracket(on_se3, velocity, rate)
+        off = scaled(h * h * cx, minus(algorithmic(method, second, rate, a), a))
+        bend = minus(minus(second, rate), load6(method.growth, 6 * i, 0.0))
+        fast = scaled(2.0 * h * h * cv / (h + h_before), bend)
         if method.local:
-            turned = plus(load6(v, 6 * i, 0.0), 0.5 * (1.0 + cv / cx), bracket(on_se3, velocity, off))
-            store6(v, 6 * i, plus(turned, h * h * h / 48, bracket(on_se3, velocity, twist)))
+            fast = plus(fast, 0.5 * (1.0 + cv / cx), bracket(on_se3, velocity, off))
+            fast = plus(fast, h * h * h / 48, bracket(on_se3, velocity, twist))
         else:
-            store6(x, 6 * i, plus(off, h * h * h / 12, twist))
+            off = plus(off, h * h * h / 12, twist)
+        store6(method.error_x, 6 * i, off)
+        store6(method.error_v, 6 * i, fast)
     leave_tangent(workspace, method)
     return error_size(workspace, method, h)

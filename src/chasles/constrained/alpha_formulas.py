@@ -16,15 +16,17 @@ from chasles.constrained.chart import (
     onward,
     onward_inverse,
     plus,
+    scaled,
     store_four,
 )
 from chasles.constrained.correction import IN_VELOCITY
 from chasles.constrained.position import displacement, keep_rows
 from chasles.constrained.steps import from_chart, to_chart
+from chasles.kernel.algebra import sub
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import load_rows, store_rows
-from chasles.kernel.workspace import load6, store6
+from chasles.kernel.workspace import add3, load3, load6, store3, store6
 
 
 @kernel
@@ -70,10 +72,13 @@ def trial_state(workspace, method):
             i += 1
 
 
+# Loops over bodies and nodes, not over numbers: the compiler would look, for each pair of arrays, whether they overlap.
+
+
 @kernel
-def algorithmic(method, k):
-    """a_{n+1} from x''."""
-    return method.of_second * method.second[k] + method.of_rate * method.rate_n[k] - method.of_before * method.a_n[k]
+def algorithmic(method, second, rate, a):
+    """a_{n+1} of a body from x''."""
+    return plus(plus(scaled(method.of_second, second), method.of_rate, rate), -method.of_before, a)
 
 
 @kernel
@@ -89,40 +94,44 @@ def change_step(workspace, method, h):
 @kernel
 def keep_multipliers(workspace, method, attempt):
     """λ and ζ at the begin of the step: kept in the first attempt, taken again in others."""
-    for k in range(3 * workspace.plan.n_nodes):
+    for k in range(0, 3 * workspace.plan.n_nodes, 3):
         if attempt == 0:
-            method.lam_n[k] = method.lam[k]
-        method.lam[k] = method.lam_n[k]
-    for k in range(3 * workspace.tables.nn):
+            store3(method.lam_n, k, load3(method.lam, k, 0.0))
+        else:
+            store3(method.lam, k, load3(method.lam_n, k, 0.0))
+    for k in range(0, 3 * workspace.tables.nn, 3):
         if attempt == 0:
-            method.zeta_n[k] = method.zeta[k]
-        method.zeta[k] = method.zeta_n[k]
+            store3(method.zeta_n, k, load3(method.zeta, k, 0.0))
+        else:
+            store3(method.zeta, k, load3(method.zeta_n, k, 0.0))
 
 
 @kernel
 def predict(workspace, method, t, h, attempt):
     """Predicted: x'' and ζ change as in the step before, λ stays. From stiff parts, as rods along their axis, that can
     be far off: then Newton's method is begun again where a stays, and where it vanishes."""
-    v, gamma, beta = workspace.v, method.gamma, method.beta
+    gamma, beta = method.gamma, method.beta
     keep_multipliers(workspace, method, attempt)
-    for k in range(6 * workspace.tables.n):
-        method.second[k] = method.rate_n[k] + method.growth[k]
+    for k in range(0, 6 * workspace.tables.n, 6):
+        v, a, rate = load6(workspace.v, k, 0.0), load6(method.a_n, k, 0.0), load6(method.rate_n, k, 0.0)
+        second = plus(rate, 1.0, load6(method.growth, k, 0.0))
         if attempt > 0:
-            end = method.a_n[k] if attempt == 1 else 0.0
-            rest = method.of_rate * method.rate_n[k] - method.of_before * method.a_n[k]
-            method.second[k] = (end - rest) / method.of_second
-        end = algorithmic(method, k)
-        method.rate[k] = v[k] + h * ((1.0 - gamma) * method.a_n[k] + gamma * end)
-        method.star[k] = h * (v[k] + h * ((0.5 - beta) * method.a_n[k] + beta * end))
-        method.x[k] = method.star[k]
+            rest = algorithmic(method, scaled(0.0, rate), rate, a)
+            second = scaled(1.0 / method.of_second, minus(scaled(1.0 if attempt == 1 else 0.0, a), rest))
+        end = algorithmic(method, second, rate, a)
+        star = scaled(h, plus(v, h, plus(scaled(0.5 - beta, a), beta, end)))
+        store6(method.second, k, second)
+        store6(method.rate, k, plus(v, h, plus(scaled(1.0 - gamma, a), gamma, end)))
+        store6(method.star, k, star)
+        store6(method.x, k, star)
     if method.solved_index == 2 or method.atol + method.rtol > 0.0:
         keep_rows(workspace, t)
     if method.solved_index == 2:
-        for k in range(3 * workspace.tables.nn):
-            method.zeta[k] += method.drift[k]
+        for k in range(0, 3 * workspace.tables.nn, 3):
+            add3(method.zeta, k, load3(method.drift, k, 0.0))
         displacement(workspace, method.zeta)
-        for k in range(6 * workspace.tables.n):
-            method.x[k] += workspace.response[k]
+        for k in range(0, 6 * workspace.tables.n, 6):
+            store6(method.x, k, plus(load6(method.x, k, 0.0), 1.0, load6(workspace.response, k, 0.0)))
     if workspace.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not be carried on
         for k in range(3 * workspace.plan.n_nodes):
             method.lam[k] = 0.0
@@ -133,18 +142,19 @@ def carry_on(workspace, method):
     """V', a and what the next step is predicted with."""
     for i in range(workspace.tables.n):
         on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
-        for k in range(6 * i, 6 * i + 6):
-            method.growth[k] = method.second[k] - method.rate_n[k]
-            method.a_n[k] = algorithmic(method, k)
+        second, rate = load6(method.second, 6 * i, 0.0), load6(method.rate_n, 6 * i, 0.0)
+        end, after = (
+            algorithmic(method, second, rate, load6(method.a_n, 6 * i, 0.0)),
+            load6(method.trial_rate, 6 * i, 0.0),
+        )
         if method.local:
-            off = minus(load6(method.a_n, 6 * i, 0.0), load6(method.second, 6 * i, 0.0))
-            ahead = lift(on_se3, load6(method.star, 6 * i, 0.0), off)
-            store6(method.a_n, 6 * i, plus(load6(method.trial_rate, 6 * i, 0.0), 1.0, ahead))
-    for k in range(6 * workspace.tables.n):
-        method.rate_n[k] = method.trial_rate[k]
+            end = plus(after, 1.0, lift(on_se3, load6(method.star, 6 * i, 0.0), minus(end, second)))
+        store6(method.growth, 6 * i, minus(second, rate))
+        store6(method.a_n, 6 * i, end)
+        store6(method.rate_n, 6 * i, after)
     if method.solved_index == 2:
-        for k in range(3 * workspace.tables.nn):
-            method.drift[k] = method.zeta[k] - method.zeta_n[k]
+        for k in range(0, 3 * workspace.tables.nn, 3):
+            store3(method.drift, k, sub(load3(method.zeta, k, 0.0), load3(method.zeta_n, k, 0.0)))
 
 
 @kernel

@@ -291,7 +291,7 @@ def advance(workspace, method, t, h):
     return True
 
 
-@native
+@native(vectorized=False)
 def bliedf(at, call):
     """Take up to `limit` steps."""
     workspace, p = workspace_at(at), call.parameters

@@ -7,7 +7,7 @@ part is a displacement in space and brackets are those of the angular parts.
 from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
-from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, mul_t, neg, sub
+from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, mul_t, neg, scale, sub
 from chasles.kernel.lanes import WIDTH, like
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import load_rows, store_rows
@@ -64,6 +64,12 @@ def onward_inverse(on_se3, x, y):
 def plus(a, s, b):
     """a + s b of pairs of vectors."""
     return add_scaled(a[0], s, b[0]), add_scaled(a[1], s, b[1])
+
+
+@kernel
+def scaled(s, a):
+    """s a."""
+    return scale(s, a[0]), scale(s, a[1])
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from chasles.absolute.kkt import add_jacobian_times, each, times
 from chasles.absolute.redundant import MOST
-from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
 from chasles.constrained.body_tangent import body_block
 from chasles.constrained.goals import size_of_residual
 from chasles.constrained.newton import add_multipliers
@@ -80,7 +80,7 @@ def motion_residual(workspace, i, rate, lam):
     linear = load3(rate, 6 * i + 3, 0.0)
     if workspace.tables.bodies[i * BODY.size + BODY.space] == SE3:
         linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
-    linear = sub(add(linear, load3(motion, at + MOTION.transport, 0.0)), (gravity[0], gravity[1], gravity[2]))
+    linear = sub(add(linear, load3(motion, at + MOTION.transport, 0.0)), load3(gravity, FIELD.gravity, 0.0))
     torque, force = pushed_by(workspace, i, workspace.rows, lam)
     torque = add(torque, add(each(theta, load3(rate, 6 * i, 0.0)), cross(w, each(theta, w))))
     torque = sub(torque, load3(workspace.wrenches, 6 * i, 0.0))
@@ -208,7 +208,7 @@ def motion_equations(workspace, method, step, fresh, first):
         call = ForceCall(
             *(step.t + step.h, s, 1.0 / step.kappa, workspace.mechanism, workspace.structure, workspace.trial_q),
             *(method.trial_v, workspace.blocks, workspace.matrix, workspace.law_wrenches, workspace.element_tiles),
-            *(workspace.force_work, workspace.wrenches, workspace.power, first),
+            *(workspace.force_work, workspace.wrenches, workspace.acted, first),
         )
         for k in range(workspace.force_tangents.shape[0]):
             invoke(workspace.force_tangents[k], by_reference(call))
@@ -250,10 +250,10 @@ def correction(workspace, method, step, weight, fresh, first):
         operations[OPERATIONS.correction], operations[OPERATIONS.workspace], method.x, method.trial_v,
         method.trial_rate, method.lam, by_reference(step), by_reference(CorrectionPass(weight, fresh, first)),
     )  # fmt: skip
-    return workspace.returned[0], workspace.returned[1]
+    return workspace.off[0], workspace.uneven[0]
 
 
-@native
+@native(vectorized=False)
 def correction_apart(at, x, v, rate, lam, given, iteration):
     workspace, step = workspace_at(at), by_reference(value_of(given))
     weight, first = iteration.weight, iteration.first
@@ -283,4 +283,4 @@ def correction_apart(at, x, v, rate, lam, given, iteration):
     solve_saddle(workspace, used, rows, workspace.d)
     if weight > 0.0 and index == 3:
         refine(workspace, step.s, uneven, used, method.lam)
-    workspace.returned[0], workspace.returned[1] = off, uneven
+    workspace.off[0], workspace.uneven[0] = off, uneven

@@ -25,7 +25,7 @@ from chasles.constrained.saddle import plus_diagonal
 from chasles.constrained.tables import BLOCK, ELEMENT
 from chasles.constrained.tangent_job import job_of
 from chasles.force.bushing import PUSH, four_motions, four_of, run_of_elements
-from chasles.force.table import FORCE, FORCES, MOVING
+from chasles.force.table import ACTED, FORCE, FORCES, MOVING
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -251,7 +251,7 @@ def push_bodies(job, k, count):
         if i >= 0:
             add3(wrenches, 6 * i, load3(scratch, at + PUSH.first, 0.0))
             add3(wrenches, 6 * i + 3, load3(scratch, at + PUSH.first + 3, 0.0))
-        job.power[0] += scratch[at + PUSH.power]
+        job.acted[ACTED.power] += scratch[at + PUSH.power]
 
 
 @kernel

@@ -220,7 +220,7 @@ def begin(workspace, method, t, h):
         mass, theta = masses[i * MASS.size + MASS.mass], load3(masses, i * MASS.size + MASS.moments, 0.0)
         turn, shift = each(theta, load3(workspace.v, 6 * i, 0.0)), scale(mass, load3(workspace.v, 6 * i + 3, 0.0))
         store3(method.push, 6 * i, add_scaled(scale(h, turn), 0.5 * s, load3(workspace.wrenches, 6 * i, 0.0)))
-        shift = add_scaled(scale(h, shift), s * mass, (gravity[0], gravity[1], gravity[2]))
+        shift = add_scaled(scale(h, shift), s * mass, load3(gravity, FIELD.gravity, 0.0))
         store3(method.push, 6 * i + 3, add_scaled(shift, 0.5 * s, load3(workspace.wrenches, 6 * i + 3, 0.0)))
         for k in range(6 * i, 6 * i + 6):
             method.x[k] = h * workspace.v[k]
@@ -316,7 +316,7 @@ def advance(workspace, method, t, h):
     return True
 
 
-@native
+@native(vectorized=False)
 def energy_momentum(at, call):
     """Take up to `limit` steps."""
     workspace, p = workspace_at(at), call.parameters

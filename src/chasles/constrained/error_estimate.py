@@ -53,7 +53,7 @@ def leave_tangent(workspace, method):
         invoke(operations[OPERATIONS.leave_tangent], operations[OPERATIONS.workspace], method.error_x, method.error_v)
 
 
-@native
+@native(vectorized=False)
 def leave_tangent_apart(at, error_x, error_v):
     workspace = workspace_at(at)
     size = 6 * workspace.tables.n
@@ -69,17 +69,17 @@ def error_size(workspace, method, h):
         operations[OPERATIONS.error_size], operations[OPERATIONS.workspace], method.error_x, method.error_v,
         method.trial_v, h, method.rtol, method.atol,
     )  # fmt: skip
-    return workspace.returned[0]
+    return workspace.error[0]
 
 
-@native
+@native(vectorized=False)
 def error_size_apart(at, error_x, error_v, trial_v, h, rtol, atol):
     workspace = workspace_at(at)
     size = 6 * workspace.tables.n
     x, v = carray(error_x, (size,)), carray(error_v, (size,))
     measure(workspace, workspace.trial_q, carray(trial_v, (size,)))
     position = relative_size(workspace, x, False, h, rtol, atol)
-    workspace.returned[0] = max(position, relative_size(workspace, v, True, h, rtol, atol))
+    workspace.error[0] = max(position, relative_size(workspace, v, True, h, rtol, atol))
 
 
 @kernel

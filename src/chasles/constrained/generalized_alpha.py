@@ -17,6 +17,7 @@ import numpy as np
 from chasles.absolute.tables import FIELD
 from chasles.constrained.alpha_estimate import estimate
 from chasles.constrained.alpha_formulas import carry_on, change_step, displace, predict, trial_state
+from chasles.constrained.chart import plus
 from chasles.constrained.correction import IN_POSITION, IN_VELOCITY, LINEAR, Step, correction
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.constrained.newton import (
@@ -47,12 +48,13 @@ from chasles.constrained.steps import (
 from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import factorize_at_hand, project_velocity
 from chasles.constrained.workspace import CARRIED, COUNTS, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_at
+from chasles.force.table import ACTED
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.status import NOT_FINITE, RUNNING
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference
-from chasles.kernel.workspace import fill, layout
+from chasles.kernel.workspace import fill, layout, load6, store6
 
 if TYPE_CHECKING:
     from chasles.constrained.run import ConstrainedStepper
@@ -113,7 +115,7 @@ def correct(workspace, method, step, iteration, fresh):
     first = elements_at_end(workspace) if (fresh or weight > 0.0) and workspace.force_tangents.shape[0] > 0 else NO_ROW
     apply_forces_before(workspace, first, step.t + step.h, workspace.trial_q, method.trial_v)
     off, uneven = correction(workspace, method, step, weight, fresh, first)
-    power = workspace.power[0]
+    power = workspace.acted[ACTED.power]
     (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     displace(workspace, method, step)
     add_multipliers(workspace, step.s, method.lam)
@@ -121,8 +123,9 @@ def correct(workspace, method, step, iteration, fresh):
         correct_position(workspace, step.sweeps, x, method.zeta)
         largest = max(largest, size_of_correction(workspace)[0])
         noise = max(noise, size_of_noise(workspace, iteration))
-        for k in range(6 * workspace.tables.n):
-            x[k] += workspace.d[k] + method.moved[k]
+        for k in range(0, 6 * workspace.tables.n, 6):
+            change = plus(load6(workspace.d, k, 0.0), 1.0, load6(method.moved, k, 0.0))
+            store6(x, k, plus(load6(x, k, 0.0), 1.0, change))
     return Attempt(largest, noise, total, off, uneven, power)
 
 
@@ -188,7 +191,7 @@ def advance(workspace, method, t, h):
     return True
 
 
-@native
+@native(vectorized=False)
 def generalized_alpha(at, call):
     """Take up to `limit` steps."""
     workspace, p = workspace_at(at), call.parameters
@@ -245,8 +248,7 @@ def start(begin: Start, method: GeneralizedAlpha) -> dict[str, Any]:
     if constrained:
         off = h * ((1 - 6 * method.coefficients[3] - 3 * method.shift) / 6 * change + twist / 12)
         tangent = begin.onto_constraints(v + off) - v
-        n = begin.mechanism.n
-        y[7 * n : 13 * n] = (v + off - tangent).ravel()
+        STATE_VECTOR.split(y, begin.structure.packed).v[:] = (v + off - tangent).ravel()
     state = {"rate_n": rates, "a_n": rates + method.shift * change, "growth": change, "lam": multipliers}
     return begin.carried() | {"point": y, **state}
 
@@ -265,8 +267,7 @@ def change_velocity(run: ConstrainedStepper, t: float, h: float) -> None:
         y = run.point()
         q, v, _ = run.problem.split(y)
         on = run.mechanism.project(q, v, t, run.problem.angles(y))[1]
-        n = run.mechanism.n
-        run.state.point[7 * n : 13 * n] = (on + (h / before) ** 2 * (v - on)).ravel()
+        STATE_VECTOR.split(run.state.point, run.packed).v[:] = (on + (h / before) ** 2 * (v - on)).ravel()
 
 
 SCHEME = Scheme(

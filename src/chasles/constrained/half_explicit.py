@@ -33,6 +33,7 @@ from chasles.constrained.steps import (
     move_bodies,
     power_to_keep,
     predict_angles,
+    project_state,
     set_state,
     start_clock,
     take_steps,
@@ -45,7 +46,6 @@ from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.integrate.constrained_method import HalfExplicit
 from chasles.integrate.status import NOT_FINITE
-from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, mul_t, scale, sub
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
@@ -100,7 +100,7 @@ def forces_on(workspace):
         at, m = i * MOTION.size, i * MASS.size
         spin = load3(motion, at + MOTION.spin, 0.0)
         turn = cross(spin, each(load3(masses, m + MASS.moments, 0.0), spin))
-        fall = sub((gravity[0], gravity[1], gravity[2]), load3(motion, at + MOTION.transport, 0.0))
+        fall = sub(load3(gravity, FIELD.gravity, 0.0), load3(motion, at + MOTION.transport, 0.0))
         store3(f, 6 * i, sub(load3(wrenches, 6 * i, 0.0), turn))
         store3(f, 6 * i + 3, add_scaled(load3(wrenches, 6 * i + 3, 0.0), masses[m + MASS.mass], fall))
 
@@ -289,16 +289,7 @@ def advance(workspace, method, t, h):
     if method.atol + method.rtol > 0.0:
         method.errors[0], method.errors[1] = estimate(workspace, method, h)
     if method.project and workspace.tables.nt > 0:
-        workspace.report[3] = 0.0  # no factor at hand: a run that is resumed has none either
-        invoke(
-            workspace.integers[HEAD.project],
-            workspace.mechanism,
-            workspace.mechanism.shape[0],
-            workspace.trial_q,
-            method.trial_v,
-            workspace.row_work,
-            workspace.report,
-        )
+        project_state(workspace, method.trial_v)
     if workspace.integers[HEAD.n_angles] > 0:  # those at the end of the step: the last stage's were predicted
         count_from(workspace, method.angles)
         apply_forces(workspace, t + h, workspace.trial_q, method.trial_v)
@@ -306,7 +297,7 @@ def advance(workspace, method, t, h):
     return True
 
 
-@native
+@native(vectorized=False)
 def half_explicit(at, call):
     """Take up to `limit` steps."""
     workspace, p = workspace_at(at), call.parameters

@@ -20,7 +20,7 @@ from chasles.absolute.entry import power_of_drives, set_clock
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import BODY, FIELD, FORCE_WORK, HEAD, MECHANISM, SE3, WORK, bodies_of
-from chasles.force.table import FORCES
+from chasles.force.table import ACTED, FORCES
 from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, mul, mul_t
@@ -36,8 +36,7 @@ SPACE = Regions(
     work=WORK.count,
     forces=FORCE_WORK.count,
     wrenches=6 * MECHANISM.sizes.n_bodies,
-    result=2,  # of the forces
-    report=4,  # of a projection
+    acted=ACTED.size,  # of the forces
     projected_q=POSE * MECHANISM.sizes.n_bodies,  # if constraints are redundant
     projected_v=TWIST * MECHANISM.sizes.n_bodies,
     velocity=6 * MECHANISM.sizes.n_bodies,  # if velocities are spatial
@@ -53,8 +52,8 @@ def put_on_constraints(t, y, q, v, p):
         space = space_of(p[integers[HEAD.end] :], integers)
         before = flush_denormals()
         set_clock(integers, space.work, t, y, (POSE + TWIST) * integers[HEAD.n_bodies])
-        space.report[3] = 1.0  # the last stage left the factor of its state
-        invoke(integers[HEAD.project], p, p.shape[0], q, v, space.work, space.report)
+        # the last stage left the factor of its state
+        invoke(integers[HEAD.project], p, p.shape[0], q, v, space.work, 1)
         restore_denormals(before)
 
 
@@ -72,13 +71,13 @@ def move(t, y, v, p, out):
             space.projected_v[k] = v[k]
         q, v = space.projected_q, space.projected_v
         put_on_constraints(t, y, q, v, p)
-    work, wrenches, result = space.work, space.wrenches, space.result
+    work, wrenches, acted = space.work, space.wrenches, space.acted
     power = 0.0
     for k in range(integers[HEAD.n_angles]):
         p[integers[HEAD.counted] + k] = y[(POSE + TWIST) * n + k]
     if integers[integers[HEAD.table] + FORCES.count] != 0:
-        invoke(integers[HEAD.act], t, p, p.shape[0], q, v, wrenches, space.forces, result)
-        power = result[0]
+        invoke(integers[HEAD.act], t, p, p.shape[0], q, v, wrenches, space.forces, acted)
+        power = acted[ACTED.power]
     else:
         for k in range(6 * n):
             wrenches[k] = 0.0

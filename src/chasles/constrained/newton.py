@@ -19,7 +19,9 @@ from chasles.absolute.tables import FIELD
 from chasles.constrained.workspace import COUNTS, ITERATIONS
 from chasles.integrate.status import NOT_FINITE
 from chasles.integrate.stopping import at_rounding, converged
+from chasles.kernel.algebra import scale
 from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, load3
 
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
 BENT = 1e-3  # of the motion of a step: larger corrections of rods ask for new factors, as their axial forces are large
@@ -129,5 +131,5 @@ def weight_of_try(workspace, h, iteration, x, lam):
 def add_multipliers(workspace, s, lam):
     """λ += g/s."""
     factor = 1.0 / s
-    for k in range(3 * workspace.plan.n_nodes):
-        lam[k] += factor * workspace.g[k]
+    for k in range(0, 3 * workspace.plan.n_nodes, 3):
+        add3(lam, k, scale(factor, load3(workspace.g, k, 0.0)))

@@ -5,6 +5,8 @@ is called is large: a sweep over all bodies, a factorization. What a sweep consi
 
 An operation is a kernel `name`, which methods call, and a function `name_apart`, which it calls through its address in
 the table `workspace.operations`. The function takes the address of the workspace first, and begins with a copy of it.
+A loop is given the operations that it uses, found by their names. In place of the others is one that says so if it is
+called: then the run ends with an error.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.constrained import correction, error_estimate, position, saddle, steps, velocity
-from chasles.constrained.workspace import OPERATIONS, loop_address
+from chasles.constrained.workspace import OPERATIONS, loop_address, workspace_at
 from chasles.kernel.address import INTEGER, NUMBER, NUMBERS, address_of, kind_in
+from chasles.kernel.policy import native
 
 STEP = kind_in("chasles.constrained.call_types", "STEP")
 ITERATION = kind_in("chasles.constrained.call_types", "ITERATION")
@@ -71,6 +74,28 @@ def addresses(loop: Any, unused: frozenset[str]) -> np.ndarray:
     """The table of the operations of a loop; `unused`: what this run will not call."""
     table = np.zeros(OPERATIONS.size, dtype=np.int64)
     table[OPERATIONS.loop] = loop_address(loop)
-    for name in used_by(loop) - unused:
-        table[getattr(OPERATIONS, name)] = operation_address(name)
+    given = used_by(loop) - unused
+    for name in TABLE:
+        table[getattr(OPERATIONS, name)] = operation_address(name) if name in given else missing_address()
     return table
+
+
+@native
+def missing_operation(at):
+    """In the place of operations that a loop is not given: says so if one is called all the same."""
+    workspace_at(at).operations[OPERATIONS.missing] = 1
+
+
+@cache
+def missing_address() -> int:
+    return address_of(missing_operation, INTEGER)
+
+
+def refuse_missing(loop: Any, table: np.ndarray) -> None:
+    """An error if a loop called an operation that it was not given: its results are worth nothing."""
+    if table[OPERATIONS.missing]:
+        left_out = sorted(name for name in TABLE if table[getattr(OPERATIONS, name)] == missing_address())
+        raise RuntimeError(
+            f"{loop.__name__} called one of the operations that it was not given ({', '.join(left_out)}): "
+            "`operations.used_by` did not see the call, or it was held to be unused; report this as a defect"
+        )

@@ -19,11 +19,11 @@ from chasles.kernel.algebra import mul_t
 from chasles.kernel.lanes import store
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import value_of
-from chasles.kernel.workspace import load3, load6, store3, store6
+from chasles.kernel.workspace import add3, load3, load6, store3, store6
 from chasles.lie import quaternion
 
 
-@native
+@native(vectorized=False)
 def keep_rows_apart(at, t):
     workspace = workspace_at(at)
     start_clock(workspace, t)
@@ -118,19 +118,19 @@ def solve_rows(workspace, x, zeta, again):
     """One sweep: b = -residual is solved for dζ; if another follows, it becomes minus the residual that is left."""
     bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, _, nn, _ = value_of(workspace.tables)
     a, b, unsolved = workspace.response, workspace.row_solution, workspace.unsolved
-    for k in range(3 * nn):
-        unsolved[k] = b[k]
+    for k in range(0, 3 * nn if again else 0, 3):
+        store3(unsolved, k, load3(b, k, 0.0))
     solve(nn, column, row, workspace.row_factors, b)
-    for k in range(3 * nn):
-        zeta[k] += b[k]
+    for k in range(0, 3 * nn, 3):
+        add3(zeta, k, load3(b, k, 0.0))
     displacement(workspace, b)
-    for k in range(6 * n):
-        workspace.d[k] += a[k]
+    for k in range(0, 6 * n, 3):
+        add3(workspace.d, k, load3(a, k, 0.0))
     if again:
         for i in range(n):
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
             moved = onward(on_se3, load6(x, 6 * i, 0.0), load6(a, 6 * i, 0.0))
             store6(a, 6 * i, from_chart(workspace, i, moved))
-        for k in range(3 * nn):
-            b[k] = unsolved[k]
+        for k in range(0, 3 * nn, 3):
+            store3(b, k, load3(unsolved, k, 0.0))
         add_jacobian_times(bodies, tiles, nodes, incidences, n, workspace.rows, a, b, -1.0, True)

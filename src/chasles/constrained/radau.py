@@ -42,13 +42,13 @@ from chasles.constrained.steps import (
     move_bodies,
     power_to_keep,
     predict_angles,
+    project_state,
     take_steps,
     to_chart,
 )
 from chasles.constrained.tables import SIZES
 from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_at
 from chasles.integrate.constrained_method import RadauIIA
-from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.memory import Regions, joined
@@ -314,16 +314,7 @@ def advance(workspace, method, t, h):
     if controlled:
         method.errors[0] = error_size(workspace, method, h)
     if workspace.tables.nt > 0:
-        workspace.report[3] = 0.0  # no factor at hand: a run that is resumed has none either
-        invoke(
-            workspace.integers[HEAD.project],
-            workspace.mechanism,
-            workspace.mechanism.shape[0],
-            workspace.trial_q,
-            method.trial_v,
-            workspace.row_work,
-            workspace.report,
-        )
+        project_state(workspace, method.trial_v)
     work = 0.0
     for i in range(STAGES):
         work += h * method.a[STAGES * (STAGES - 1) + i] * method.powers[i]
@@ -332,7 +323,7 @@ def advance(workspace, method, t, h):
     return True
 
 
-@native
+@native(vectorized=False)
 def radau(at, call):
     """Take up to `limit` steps."""
     workspace, p = workspace_at(at), call.parameters

@@ -121,7 +121,7 @@ def first_half(workspace, method, t, h):
     for i in range(workspace.tables.n):
         mass = masses[i * MASS.size + MASS.mass]
         turn, shift = from_chart(workspace, i, momentum(masses, i, load6(workspace.v, 6 * i, 0.0)))
-        force = add_scaled(load3(workspace.wrenches, 6 * i + 3, 0.0), mass, (gravity[0], gravity[1], gravity[2]))
+        force = add_scaled(load3(workspace.wrenches, 6 * i + 3, 0.0), mass, load3(gravity, FIELD.gravity, 0.0))
         store3(method.push, 6 * i, add_scaled(scale(h, turn), 0.5 * h * h, load3(workspace.wrenches, 6 * i, 0.0)))
         store3(method.push, 6 * i + 3, add_scaled(scale(h, shift), 0.5 * h * h, force))
         for k in range(6 * i, 6 * i + 6):
@@ -166,7 +166,7 @@ def pushed_velocities(workspace, method, h):
     for i in range(workspace.tables.n):
         light = 1.0 / masses[i * MASS.size + MASS.mass]
         spin = each(load3(masses, i * MASS.size + MASS.inverse, 0.0), load3(workspace.wrenches, 6 * i, 0.0))
-        fall = add_scaled((gravity[0], gravity[1], gravity[2]), light, load3(workspace.wrenches, 6 * i + 3, 0.0))
+        fall = add_scaled(load3(gravity, FIELD.gravity, 0.0), light, load3(workspace.wrenches, 6 * i + 3, 0.0))
         store3(workspace.velocity, 6 * i, add_scaled(load3(method.half, 6 * i, 0.0), 0.5 * h, spin))
         store3(workspace.velocity, 6 * i + 3, add_scaled(load3(method.half, 6 * i + 3, 0.0), 0.5 * h, fall))
 
@@ -223,7 +223,7 @@ def advance(workspace, method, t, h):
     return True
 
 
-@native
+@native(vectorized=False)
 def rattle(at, call):
     """Take up to `limit` steps."""
     workspace, tolerance = workspace_at(at), call.parameters[RATTLE.tolerance]

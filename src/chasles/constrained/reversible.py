@@ -1,17 +1,31 @@
 """Steps that a run backward takes again, so that a symmetric method keeps what it keeps with equal steps.
 
 A step that follows the error of the step before it sees the past alone: with it the energy of RATTLE drifts. Here a
-density ρ of steps, h = ε/ρ, follows a rate U of the state that does not change if the motion is reversed
-(hairer2006, section VIII.3):
+density ρ of steps, h = ε/ρ, follows a rate U of the state that does not change if the motion is reversed:
 
     ρ_{n+1/2} + ρ_{n-1/2} = 2 U(z_n)
 
-which reads the same backward. U is how fast the motion changes, with accelerations a and their rates a' relative to the
-size of each body's island (angles to 1 rad), and a rate U_0 that keeps a body at rest from unlimited steps:
+This is the rule of the adaptive Verlet method (huang1997), for constrained systems in barth1999; compare hairer2006,
+section VIII.3. It reads the same backward: a run that is turned round at z_n, with the density of the step before,
+takes the steps of before again. So the method stays symmetric, and nearly keeps the energy as with equal steps.
+
+How near ρ is to U. In the fictitious time τ with dt = dτ/ρ steps have length ε. With a smooth ρ(τ) the rule reads
+ρ(τ + ε/2) + ρ(τ - ε/2) = 2 U(τ), so that by Taylor's series
+
+    ρ = U - ε²/8 U'' + O(ε⁴), and at the middle of a step ρ_{n+1/2} = (U_n + U_{n+1})/2 - ε²/4 U'' + O(ε⁴)
+
+The equation without U has the solution (-1)^n c, neither growing nor damped. The first density, that of U at the start,
+makes c = -ε/2 U' there: zero where a motion begins at rest or at a point of symmetry.
+
+U is how fast the motion changes, with accelerations a and their rates a' relative to the size of each body's island
+(angles to 1 rad), and a rate U_0 that keeps a body at rest from unlimited steps:
 
     U⁶ = Σ |a'|² + (Σ |a|²)^(3/2) + U_0⁶
 
-The error of a step of order 2 is of the size of h³ a', so that h = ε/U makes it ε³ at most.
+All terms are powers of 1/s. RATTLE takes x + h v + h²/2 a for the position and the mean of two accelerations for the
+velocity: it leaves out h³/6 a' of the one, and h³/12 a'' of the other. With h = ε/U, h³ |a'| <= ε³, so that the error
+of a step is ε³/6 of the size of the island at most, and that of a run, U/ε steps a second, is of order ε². The term of
+a keeps the step where a' passes through zero.
 """
 
 from __future__ import annotations

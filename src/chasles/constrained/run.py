@@ -13,7 +13,7 @@ from chasles.constrained import structure as structures
 from chasles.constrained.body_sizes import set_lengths, set_weights
 from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.group import increment
-from chasles.constrained.operations import addresses
+from chasles.constrained.operations import addresses, refuse_missing
 from chasles.constrained.problem import BodyProblem
 from chasles.constrained.schemes import SCHEMES
 from chasles.constrained.start import Start, exact_points, nonholonomic_rows
@@ -109,6 +109,7 @@ class ConstrainedStepper(FixedStepper):
             *(self.force_tangents, self.operations, limit, total, every),
         )
         flat_call(run_loop, run_address(), call)
+        refuse_missing(self.scheme.loop, self.operations)
 
     @property
     def state(self) -> Any:

@@ -29,7 +29,7 @@ from chasles.kernel.algebra import (
     sub,
     transpose,
 )
-from chasles.kernel.dense import inverse3
+from chasles.kernel.dense import inverse3, inverse6, inverse6_lower
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, add9, load3, load9, store3, store9
 
@@ -37,23 +37,19 @@ from chasles.kernel.workspace import add3, add9, load3, load9, store3, store9
 @kernel
 def invert_block(blocks, at, kind):
     """A body's block becomes its inverse."""
-    aa = inverse3(load9(blocks, at + BLOCK.aa, 0.0))
+    aa, la = load9(blocks, at + BLOCK.aa, 0.0), load9(blocks, at + BLOCK.la, 0.0)
     if kind == SEPARATE:
-        store9(blocks, at + BLOCK.aa, aa)
+        store9(blocks, at + BLOCK.aa, inverse3(aa))
         blocks[at + BLOCK.ll] = 1.0 / blocks[at + BLOCK.ll]
         return
-    la = mat_mul(load9(blocks, at + BLOCK.la, 0.0), aa)
     ll = load9(blocks, at + BLOCK.ll, 0.0)
     if kind == FULL:
-        al = load9(blocks, at + BLOCK.al, 0.0)
-        ll = inverse3(mat_add(ll, mat_neg(mat_mul(la, al))))
-        al = mat_neg(mat_mul(mat_mul(aa, al), ll))
+        aa, al, la, ll = inverse6(aa, load9(blocks, at + BLOCK.al, 0.0), la, ll)
         store9(blocks, at + BLOCK.al, al)
-        aa = mat_add(aa, mat_neg(mat_mul(al, la)))
     else:
-        ll = inverse3(ll)
+        aa, la, ll = inverse6_lower(aa, la, ll)
     store9(blocks, at + BLOCK.aa, aa)
-    store9(blocks, at + BLOCK.la, mat_neg(mat_mul(ll, la)))
+    store9(blocks, at + BLOCK.la, la)
     store9(blocks, at + BLOCK.ll, ll)
 
 
@@ -226,7 +222,7 @@ def solve_saddle(workspace, left, right, d):
             store3(d, 6 * i + 3, linear)
 
 
-@native
+@native(vectorized=False)
 def solve_equations_apart(at, fresh):
     workspace = workspace_at(at)
     if fresh:

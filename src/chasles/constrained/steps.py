@@ -12,7 +12,7 @@ from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVE
 from chasles.constraint.special import TARGET, TURN, angle_rates, call_special, coordinate
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT, tile_target
 from chasles.force.bushing import is_element
-from chasles.force.table import FORCES
+from chasles.force.table import ACTED, FORCES
 from chasles.integrate.status import DONE, NO_CONVERGENCE, RUNNING
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
@@ -71,7 +71,7 @@ def evaluate_state(workspace, q, v):
     prepare(tables.tiles, tables.constants, tables.nt, workspace.motion, workspace.rows)
 
 
-@native
+@native(vectorized=False)
 def set_state_apart(at, q, v):
     workspace = workspace_at(at)
     n = workspace.tables.n
@@ -117,8 +117,8 @@ def apply_forces(workspace, t, q, v):
         for k in range(6 * integers[HEAD.n_bodies]):
             workspace.wrenches[k] = 0.0
         return 0.0
-    invoke(integers[HEAD.act], t, p, p.shape[0], q, v, workspace.wrenches, force_work, workspace.power)
-    return workspace.power[0]
+    invoke(integers[HEAD.act], t, p, p.shape[0], q, v, workspace.wrenches, force_work, workspace.acted)
+    return workspace.acted[ACTED.power]
 
 
 @kernel
@@ -137,7 +137,7 @@ def apply_forces_before(workspace, first, t, q, v):
     table = forces_of(workspace.mechanism).table
     count = table[FORCES.count]
     table[FORCES.count] = min(first, count)
-    workspace.power[0] = apply_forces(workspace, t, q, v)
+    workspace.acted[ACTED.power] = apply_forces(workspace, t, q, v)
     table[FORCES.count] = count
 
 
@@ -174,7 +174,7 @@ def predict_angles(workspace, t, h, angles):
     set_clock(workspace.integers, workspace.row_work, t + h, angles, 0)
 
 
-@native
+@native(vectorized=False)
 def finish_angles_apart(at, trial_v, angles):
     """Counted angles of the new point in their turns, and their rates."""
     workspace = workspace_at(at)
@@ -208,6 +208,14 @@ def finish_step(workspace, work, trial_v, angles):
     if workspace.integers[HEAD.n_angles] > 0:
         invoke(operations[OPERATIONS.finish_angles], operations[OPERATIONS.workspace], trial_v, angles)
     workspace.work_done[0] += work
+
+
+@kernel
+def project_state(workspace, trial_v):
+    """The trial state onto the constraints, by the mechanism's own function; with a factor of its own, since a run that
+    is resumed has none at hand either."""
+    p = workspace.mechanism
+    invoke(workspace.integers[HEAD.project], p, p.shape[0], workspace.trial_q, trial_v, workspace.row_work, 0)
 
 
 @kernel

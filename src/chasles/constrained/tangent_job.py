@@ -26,7 +26,7 @@ class Job(NamedTuple):
     law_wrenches: Any
     tiles: Any
     wrenches: Any
-    power: Any
+    acted: Any
     first: int
 
 
@@ -38,5 +38,5 @@ def job_of(call):
     set_states(forces.bodies, forces.n, call.q, call.v, space.states)
     return Job(
         *(call.t, call.s, call.ratio, forces, plan.slots, plan.coupled, space.states, space.scratch),
-        *(call.blocks, call.matrix, call.law_wrenches, call.tiles, call.wrenches, call.power, call.first),
+        *(call.blocks, call.matrix, call.law_wrenches, call.tiles, call.wrenches, call.acted, call.first),
     )

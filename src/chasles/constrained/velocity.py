@@ -50,7 +50,7 @@ def factorize_at_hand(workspace, weights):
     invoke(operations[OPERATIONS.factorize], operations[OPERATIONS.workspace], weights)
 
 
-@native
+@native(vectorized=False)
 def factorize_apart(at, weights):
     workspace = workspace_at(at)
     metric = carray(weights, (MASS.size * workspace.tables.n,))
@@ -66,10 +66,10 @@ def onto_velocities(workspace, weights, sweeps, enough):
     """
     operations = workspace.operations
     invoke(operations[OPERATIONS.onto_velocities], operations[OPERATIONS.workspace], weights, sweeps, enough)
-    return workspace.returned[0]
+    return workspace.impulse_work[0]
 
 
-@native
+@native(vectorized=False)
 def onto_velocities_apart(at, weights, sweeps, enough):
     workspace = workspace_at(at)
     metric, velocity = carray(weights, (MASS.size * workspace.tables.n,)), workspace.velocity
@@ -95,7 +95,7 @@ def onto_velocities_apart(at, weights, sweeps, enough):
         for k in range(6 * n):
             velocity[k] += a[k]
         work += power_to_keep(workspace, nodes, b, workspace.targets)
-    workspace.returned[0] = work
+    workspace.impulse_work[0] = work
 
 
 @kernel

@@ -10,7 +10,7 @@ from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND
 from chasles.constrained.tables import BLOCK, ELEMENT, SIZES, plan_of
 from chasles.constraint.rows import ROWS
-from chasles.force.table import FORCES, MOVING, SCRATCH
+from chasles.force.table import ACTED, FORCES, MOVING, SCRATCH
 from chasles.integrate.newton import COUNTS as ALL_COUNTS
 from chasles.kernel.address import INTEGER, address_of, as_integer_array, invoke, kind_in
 from chasles.kernel.lanes import WIDTH
@@ -46,19 +46,22 @@ WORKSPACE = Regions(
     trial_q=POSE * SIZES.n_bodies,  # poses of the trial state
     wrenches=6 * SIZES.n_bodies,
     force_work=MOVING.size * SIZES.n_states + SCRATCH,
-    power=2,  # of the forces, and their energy
+    acted=ACTED.size,  # power of the forces, and their energy
     metric=MASS.size * SIZES.n_bodies,  # in which positions are corrected
     goals=GOAL.size * SIZES.n_bodies,  # of Newton's method, and lengths of the bodies (`scale`)
     island_sizes=ISLAND.size * SIZES.n_bodies,
     extents=EXTENT.size * SIZES.n_bodies,
     unsolved=3 * SIZES.n_row_nodes,  # right-hand side of a sweep, for the next one
-    report=4,  # of a projection by the mechanism's own function
     stage_angles=SIZES.n_angles,  # counted angles at a stage
     law_wrenches=6 * SIZES.n_bodies,  # of a law, as it is differentiated
     element_tiles=WIDTH * ELEMENT.size,  # of four elements between two bodies
     displacement=6 * SIZES.n_bodies,  # by a correction: rotations in the bodies, displacements in space
     targets=3 * SIZES.n_tiles,  # what J V of the tiles must be
-    returned=2,  # by an operation (`operations`)
+    # what operations return (`operations`)
+    off=1,  # the largest residual of the constraints, and of rows that depend on others (`correction`)
+    uneven=1,
+    impulse_work=1,  # of constraints that depend on time (`onto_velocities`)
+    error=1,  # relative to its tolerance (`error_size`)
 )
 shared_of = WORKSPACE.views
 # what the states of all methods end with: power of the forces, the step before, how fast Newton's method converged and
@@ -98,12 +101,12 @@ class Call(NamedTuple):
 
 
 # addresses of large parts of a step that methods share (`operations`), beside those of the loop of the method and,
-# while it runs, of the workspace
+# while it runs, of the workspace; `missing`: whether one was called that the loop was not given
 OPERATIONS = layout(
     "OPERATIONS",
     **dict.fromkeys(("workspace", "loop", "set_state", "correction", "solve_equations"), 1),
     **dict.fromkeys(("keep_rows", "factorize", "onto_velocities", "finish_angles"), 1),
-    **dict.fromkeys(("leave_tangent", "error_size"), 1),
+    **dict.fromkeys(("leave_tangent", "error_size", "missing"), 1),
 )
 
 
@@ -123,7 +126,7 @@ class ForceCall(NamedTuple):
     tiles: Any
     force_work: Any
     wrenches: Any  # of all forces before the row `first`; those of elements from there on are added, and their power
-    power: Any
+    acted: Any
     first: int
 
 

@@ -58,19 +58,12 @@ from chasles.kernel.algebra import (
     sub,
     transpose,
 )
+from chasles.kernel.dense import inverse6_symmetric
 from chasles.kernel.gather import gather_rows
 from chasles.kernel.lanes import primal
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import store_rows
-from chasles.kernel.tiles import (
-    inverse6_symmetric,
-    mat_sub,
-    mul_skew,
-    symmetric_times,
-    t_mul,
-    tiles_t_times,
-    times_tiles,
-)
+from chasles.kernel.tiles import mat_sub, mul_skew, symmetric_times, t_mul, tiles_t_times, times_tiles
 from chasles.kernel.workspace import layout, load6, store6
 
 # rows have both bodies, in `third` whether there is damping, and in `fourth` which stress is taken.

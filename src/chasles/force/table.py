@@ -15,6 +15,7 @@ from chasles.lie import quaternion
 from chasles.model.program import MOST_SEEN, OWN_ARGUMENTS
 
 # head of the table: forces in it, whether joints have their own, whether poses and twists of bodies are needed
+ACTED = layout("ACTED", power=1, energy=1)  # what all forces together return: their power and potential energy
 FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
 # a force: what it is, up to four indices, where its numbers begin and how many are parameters, its law or 0, and how
 # many things the law sees besides its own, whose rows begin where; these rows are behind those of all forces: a

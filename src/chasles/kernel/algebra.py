@@ -177,37 +177,6 @@ def sym_mul(s, a):
 
 
 @kernel
-def factor_symmetric(s):
-    """LDLᵀ of a positive definite 3x3 matrix: inverse pivots and multipliers."""
-    i0 = 1.0 / s[0]
-    l10, l20 = s[1] * i0, s[2] * i0
-    rest = s[4] - l10 * s[2]
-    i1 = 1.0 / (s[3] - l10 * s[1])
-    l21 = rest * i1
-    return (i0, i1, 1.0 / (s[5] - l20 * s[2] - l21 * rest), l10, l20, l21)
-
-
-@kernel
-def solve_symmetric(factor, x):
-    i0, i1, i2, l10, l20, l21 = factor
-    b = x[1] - l10 * x[0]
-    c = (x[2] - l20 * x[0] - l21 * b) * i2
-    b = b * i1 - l21 * c
-    return (x[0] * i0 - l10 * b - l20 * c, b, c)
-
-
-@kernel
-def inverse_symmetric(s):
-    """Inverse of a definite symmetric matrix, six numbers from six; by LDLᵀ, without the cancellation of cofactors."""
-    i0, i1, i2, l10, l20, l21 = factor_symmetric(s)
-    m = l10 * l21 - l20  # rows of L⁻¹: (1), (-l10, 1), (m, -l21, 1)
-    return (
-        *(i0 + l10 * l10 * i1 + m * m * i2, -l10 * i1 - m * l21 * i2, m * i2),
-        *(i1 + l21 * l21 * i2, -l21 * i2, i2),
-    )
-
-
-@kernel
 def motion_cross(v, w):
     """ad_v w = (a x b, a x y + x x b) for v = (a, x), w = (b, y)."""
     return (cross(v[0], w[0]), add(cross(v[0], w[1]), cross(v[1], w[0])))

@@ -92,6 +92,26 @@ class PackageLibrary(JITCodeLibrary):
                 passes.run(function, builder)
 
 
+class _ScalarLoops:
+    """The code generator, except that LLVM does not vectorize loops (see `kernel.policy.native`)."""
+
+    def __init__(self, codegen: Any):
+        self._codegen = codegen
+
+    def _module_pass_manager(self, **options: Any) -> Any:
+        return self._codegen._module_pass_manager(**options | {"loop_vectorize": False})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+
+class ScalarLoopsLibrary(PackageLibrary):
+    """Code whose loops stay as they are."""
+
+    def __init__(self, codegen, name):
+        super().__init__(_ScalarLoops(codegen), name)
+
+
 class _WithoutEnvironment:
     """The code generator, except that there is no machine code that an environment could be given to."""
 
@@ -216,6 +236,12 @@ class PackageCompiler(_FewerPasses):
     """For the package's functions that are called from Python or by their address."""
 
     library_class = PackageLibrary
+
+
+class ScalarLoopsCompiler(PackageCompiler):
+    """For those of them whose loops are not vectorized."""
+
+    library_class = ScalarLoopsLibrary
 
 
 class InlinedPackageCompiler(_FewerPasses):

@@ -23,7 +23,7 @@ from chasles.kernel.policy import CHECKED, COMPILER_FLAGS, PLAIN, Inlined, own
 from chasles.kernel.undisturbed import COMPILING
 
 if not PLAIN:
-    from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
+    from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler, ScalarLoopsCompiler
 
 if numba.config.DISABLE_JIT:
     raise RuntimeError("Numba is switched off by its settings; use NUMBA_DISABLE_JIT=1, which chasles sees before")
@@ -51,10 +51,11 @@ def native(function: Callable) -> Any:
     return _undisturbed(function, {"no_cpython_wrapper": True})
 
 
-def kept(function: Callable, allocates: bool, native: bool) -> Any:
+def kept(function: Callable, allocates: bool, native: bool, vectorized: bool = True) -> Any:
     """Numba's object of a function whose machine code is kept, and runs without Numba (see `kernel.code.front`)."""
     options = {"no_cpython_wrapper": True} if native else {"no_cfunc_wrapper": True, **_counting(function, allocates)}
-    return _undisturbed(function, {**options, "pipeline_class": PackageCompiler})
+    compiler = PackageCompiler if vectorized else ScalarLoopsCompiler
+    return _undisturbed(function, {**options, "pipeline_class": compiler})
 
 
 def _undisturbed(function: Callable, options: dict[str, Any]) -> Any:

@@ -168,9 +168,10 @@ class Compiled:
 
     py_func: Callable
 
-    def __init__(self, function: Callable, allocates: bool = False, native: bool = False):
+    def __init__(self, function: Callable, allocates: bool = False, native: bool = False, vectorized: bool = True):
         functools.update_wrapper(self, function)
         self.py_func, self._allocates, self._native = function, allocates, native
+        self._vectorized = vectorized
         self.found = 0  # how many of its codes were on disk
         self._codes: dict[tuple[str, ...], Code] = {}
         self._fronts: list[Callable] = []  # what to try, one after the other
@@ -230,7 +231,7 @@ class Compiled:
     def dispatcher(self) -> Any:
         """Numba's object."""
         compiling = importlib.import_module("chasles.kernel.compiling")
-        return compiling.kept(self.py_func, self._allocates, self._native)
+        return compiling.kept(self.py_func, self._allocates, self._native, self._vectorized)
 
     def _make(self, kinds: tuple[str, ...], given: tuple[Any, ...] | None) -> Code:
         compiling = importlib.import_module("chasles.kernel.compiling")

@@ -111,14 +111,28 @@ class Inlined:
         return getattr(self.dispatcher, name)
 
 
-def native(function: Callable, keep: bool = True) -> Any:
+@overload
+def native(function: Callable, *, keep: bool = ...) -> Any: ...
+@overload
+def native(*, vectorized: bool) -> Callable[[Callable], Any]: ...
+def native(function: Callable | None = None, *, keep: bool = True, vectorized: bool = True) -> Any:
     """Compile a function of numbers and pointers that is called through its address only (see `kernel.address`).
 
-    Without `keep` it is not kept on disk: for functions that are not the same in each process.
+    Without `keep` it is not kept on disk: for functions that are not the same in each process. If not `vectorized`,
+    LLVM leaves loops as they are: where they are short and go through many arrays, looking whether any two of these
+    overlap takes longer than the loops.
     """
+    if function is None:
+        return lambda f: _native(f, keep, vectorized)
+    return _native(function, keep, vectorized)
+
+
+def _native(function: Callable, keep: bool, vectorized: bool) -> Any:
     if not COMPILED:  # there is no address to call; what needs one says so when it is used
         return function
-    return Compiled(function, native=True) if keep and _kept(function) else compiling().native(function)
+    if keep and _kept(function):
+        return Compiled(function, native=True, vectorized=vectorized)
+    return compiling().native(function)
 
 
 def own(function: Callable) -> bool:

@@ -3,7 +3,7 @@ three (aa, al, ll). Products with cross-product matrices are cheaper than those 
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, inverse_symmetric, mat_add, mat_mul, mat_neg, mul, mul_t, transpose
+from chasles.kernel.algebra import add, mat_add, mat_mul, mul, mul_t, transpose
 from chasles.kernel.policy import kernel
 
 
@@ -60,21 +60,3 @@ def tiles_t_times(b, x):
 @kernel
 def sum_of(a, b):
     return mat_add(a[0], b[0]), mat_add(a[1], b[1]), mat_add(a[2], b[2]), mat_add(a[3], b[3])
-
-
-@kernel
-def inverse3_symmetric(m):
-    """Inverse of a definite symmetric 3x3 matrix that is stored in full."""
-    xx, xy, xz, yy, yz, zz = inverse_symmetric((m[0], m[1], m[2], m[4], m[5], m[8]))
-    return (xx, xy, xz, xy, yy, yz, xz, yz, zz)
-
-
-@kernel
-def inverse6_symmetric(m):
-    """Inverse of a definite symmetric 6x6 matrix, by the complement of its angular tile."""
-    aa, al, ll = m
-    inner = inverse3_symmetric(aa)
-    across = mat_mul(inner, al)
-    rest = inverse3_symmetric(mat_sub(ll, t_mul(al, across)))
-    back = mat_mul(across, rest)
-    return mat_add(inner, mat_mul(back, transpose(across))), mat_neg(back), rest

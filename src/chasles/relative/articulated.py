@@ -5,14 +5,11 @@ from __future__ import annotations
 from chasles.kernel.algebra import (
     cross,
     dot,
-    factor_symmetric,
     mat_add,
     mat_mul,
     mul,
     mul_t,
     scale,
-    solve_symmetric,
-    sub,
     sym_mul,
     transpose,
 )
@@ -129,31 +126,6 @@ def shift_turning(R, p, J, H, M):
 
 
 # ---------------------------------------------------------------- equations
-
-
-@kernel
-def complement(J, H, factor):
-    """M - Hᵀ J⁻¹ H without its M: what is subtracted when the equations of J are solved first."""
-    x = solve_symmetric(factor, (H[0], H[3], H[6]))
-    y = solve_symmetric(factor, (H[1], H[4], H[7]))
-    w = solve_symmetric(factor, (H[2], H[5], H[8]))
-    first, second = (H[0], H[3], H[6]), (H[1], H[4], H[7])
-    third = (H[2], H[5], H[8])
-    return (dot(first, x), dot(first, y), dot(first, w), dot(second, y), dot(second, w), dot(third, w))
-
-
-@kernel
-def minus(a, b):
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5])
-
-
-@kernel
-def solve_articulated(J, H, M, wrench):
-    """The acceleration (angular, linear) of a free articulated body under a wrench."""
-    factor = factor_symmetric(J)
-    rest = factor_symmetric(minus(M, complement(J, H, factor)))
-    linear = solve_symmetric(rest, sub(wrench[1], mul_t(H, solve_symmetric(factor, wrench[0]))))
-    return solve_symmetric(factor, sub(wrench[0], mul(H, linear))), linear
 
 
 @kernel

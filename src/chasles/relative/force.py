@@ -13,6 +13,7 @@ from chasles.force.bushing import add_bushing
 from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
 from chasles.force.rod import add_rod
 from chasles.force.table import (
+    ACTED,
     BUSHING,
     FORCE,
     FORCES,
@@ -136,8 +137,8 @@ def act(t, topology, numbers, table, values, q, v, tau, wrenches, states, scratc
     if forces[FORCES.motion] != 0:
         move_links(links, constants, coordinates, velocities, coordinates[0:0], motion, 0.0)
     power, energy = add_forces(t, links, forces, own, coordinates, velocities, sums, on_links, motion, room)
-    carray(result, (2,))[0] = power
-    carray(result, (2,))[1] = energy
+    acted = carray(result, (ACTED.size,))
+    acted[ACTED.power], acted[ACTED.energy] = power, energy
 
 
 @functools.cache

@@ -13,19 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chasles.kernel.algebra import (
-    add,
-    cross,
-    dot,
-    factor_symmetric,
-    motion_cross,
-    mul,
-    mul_t,
-    scale,
-    solve_symmetric,
-    sub,
-    sym_mul,
-)
+from chasles.kernel.algebra import add, cross, dot, motion_cross, mul, mul_t, scale, sub, sym_mul
+from chasles.kernel.dense import complement, factor_symmetric, minus_symmetric, solve6_symmetric, solve_symmetric
 from chasles.kernel.lanes import fma, like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
@@ -36,13 +25,10 @@ from chasles.relative.articulated import (
     SIZE,
     add_articulated,
     articulated_mul,
-    complement,
     load_articulated,
     load_symmetric,
-    minus,
     shift,
     shift_turning,
-    solve_articulated,
     store_rigid,
     store_with_rigid,
     without,
@@ -211,7 +197,7 @@ def reduce(topology, numbers, i, tau, work, here, base, z):
         force = load3(tau, iv, z)
         drive, factor = sub(force, bias[0]), factor_symmetric(J)
         store3(work, here + LIMB.drive, drive)
-        M = minus(M, complement(J, H, factor))
+        M = minus_symmetric(M, complement(J, H, factor))
         push = add(bias[1], mul_t(H, solve_symmetric(factor, drive)))
         push = add(push, articulated_mul(none, nothing, M, drift)[1])
         torque, J, H = force, none, nothing
@@ -256,7 +242,7 @@ def accelerate(numbers, c, kind, tau, iv, a, A, work, here, z):
     if kind == FREE:
         J, H, M = load_articulated(work, here + LIMB.inertia, z)
         bias, force = load6(work, here + LIMB.bias, z), load6(tau, iv, z)
-        total = solve_articulated(J, H, M, (sub(force[0], bias[0]), sub(force[1], bias[1])))
+        total = solve6_symmetric(J, H, M, (sub(force[0], bias[0]), sub(force[1], bias[1])))
         store6(a, iv, (sub(total[0], A[0]), sub(total[1], A[1])))
         store6(work, here + LIMB.motion, total)
     elif kind == SPHERICAL:

@@ -13,23 +13,13 @@ where its links have met. `relative.elimination` says where. As the mass matrix 
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, dot, factor_symmetric, mul, mul_t, scale, solve_symmetric, sub
+from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale, sub
+from chasles.kernel.dense import complement, factor_symmetric, minus_symmetric, solve6_symmetric, solve_symmetric
 from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
 from chasles.relative.algorithm import algorithm, fixed, out
-from chasles.relative.articulated import (
-    H_AT,
-    M_AT,
-    articulated_mul,
-    complement,
-    load_articulated,
-    minus,
-    shift,
-    solve_articulated,
-    store_symmetric,
-    without,
-)
+from chasles.relative.articulated import H_AT, M_AT, articulated_mul, load_articulated, shift, store_symmetric, without
 from chasles.relative.elimination import GROUP_STEP, HELD, LINK_PLAN, OPEN, ORDINARY, OTHER, PLAN
 from chasles.relative.forward import (
     LIMB,
@@ -231,7 +221,7 @@ def open_free(topology, plan, row, J, H, M, drive, work, z):
     pair = plan[row + LINK_PLAN.open_at] + OPEN.size * m
     for i in range(m):
         term, at, group = open_term(topology, plan, row, i, work, z)
-        share = solve_articulated(J, H, M, term)
+        share = solve6_symmetric(J, H, M, term)
         store6(work, at, ((zero, zero, zero), (zero, zero, zero)))
         add_to(work, rests + group, dot(share[0], drive[0]) + dot(share[1], drive[1]), z)
         for j in range(i + 1):
@@ -292,7 +282,7 @@ def reduce_open(topology, numbers, plan, ratios, i, tau, work, here, base, z):
         turn, factor = sub(force, bias[0]), factor_symmetric(J)
         store3(work, here + LIMB.drive, turn)
         open_ball(topology, plan, row, factor, H, turn, work, z)
-        M = minus(M, complement(J, H, factor))
+        M = minus_symmetric(M, complement(J, H, factor))
         push = add(bias[1], mul_t(H, solve_symmetric(factor, turn)))
         push = add(push, articulated_mul(none, nothing, M, drift)[1])
         torque, J, H = force, none, nothing
@@ -345,7 +335,7 @@ def accelerate_open(topology, numbers, plan, ratios, i, tau, a, A, work, here, z
         J, H, M = load_articulated(work, here + LIMB.inertia, z)
         bias, force = load6(work, here + LIMB.bias, z), load6(tau, iv, z)
         left = (sub(sub(force[0], bias[0]), pull[0]), sub(sub(force[1], bias[1]), pull[1]))
-        total = solve_articulated(J, H, M, left)
+        total = solve6_symmetric(J, H, M, left)
         store6(a, iv, (sub(total[0], A[0]), sub(total[1], A[1])))
         A = total
     elif kind == SPHERICAL:

@@ -7,7 +7,7 @@ import chasles as ch
 from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.tables import BLOCK, STRUCTURE
 from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
-from chasles.force.table import FORCE, FORCES
+from chasles.force.table import ACTED, FORCE, FORCES
 from chasles.lie import pose as pose_group
 from tests.absolute.implicit.systems import stepper
 from tests.absolute.systems import SPACES, bodies, frame
@@ -60,10 +60,10 @@ def tangent(going, q, v, ratio, first=NO_ROW) -> np.ndarray:
     bushings from row `first` on are in the workspace."""
     head, mechanism = going.packed, going.mechanism
     work = WORKSPACE.split(going.work, head)
-    work.blocks[:], work.matrix[:], work.wrenches[:], work.power[:] = 0.0, 0.0, 0.0, 0.0
+    work.blocks[:], work.matrix[:], work.wrenches[:], work.acted[:] = 0.0, 0.0, 0.0, 0.0
     call = ForceCall(
         *(0.0, 1.0, ratio, going.p, head, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
-        *(work.element_tiles, work.force_work, work.wrenches, work.power, first),
+        *(work.element_tiles, work.force_work, work.wrenches, work.acted, first),
     )
     for address in force_tangent_addresses(mechanism.forces.table):
         run_loop(address, call)
@@ -140,4 +140,4 @@ def test_elements_push_with_their_tangents_as_without(space, kind):
     assert not work.wrenches.any()
     tangent(going, q, v, 1e3, first=0)
     assert np.abs(work.wrenches - wrenches.ravel()).max() < 1e-13 * np.abs(wrenches).max()
-    assert abs(work.power[0] - power) < 1e-13 * abs(power)
+    assert abs(work.acted[ACTED.power] - power) < 1e-13 * abs(power)

@@ -44,8 +44,8 @@ def largest_residual(tiles, groups, equations, rows, m, far):
     for r in range(m):
         off = abs(primal(value_of(groups, equations, rows, r, ROWS.residual)))
         if off != 0.0:
-            integers = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
-            worst, share = worse(off, integers, worst, share)
+            total = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
+            worst, share = worse(off, total, worst, share)
     return worst, share
 
 

@@ -14,11 +14,12 @@ up to three rows of a group their mean.
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, dot, factor_symmetric, mul, mul_t, scale, solve_symmetric, sub
+from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale, sub
+from chasles.kernel.dense import complement, factor_symmetric, minus_symmetric, solve_symmetric
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, load3, load6, load9, store3, store6
-from chasles.relative.articulated import complement, load_articulated, minus
+from chasles.relative.articulated import load_articulated
 from chasles.relative.forward import LIMB, accelerate, accelerate_turning, carried, set_ground
 from chasles.relative.joint import screw_weights
 from chasles.relative.tables import (
@@ -97,7 +98,7 @@ def row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, leve
             reach += dot(turned, turned) + 3.0 * size / (J[0] + J[3] + J[5])
             push = sub(wrench[1], mul_t(H, solve_symmetric(factor, wrench[0])))
             if kind == FREE:
-                rest = factor_symmetric(minus(M, complement(J, H, factor)))
+                rest = factor_symmetric(minus_symmetric(M, complement(J, H, factor)))
                 moved = root_of(rest, push)
                 store3(F, at + iv + 3, moved)
                 reach += dot(moved, moved)

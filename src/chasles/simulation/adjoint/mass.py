@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, add_scaled, factor_symmetric, mul_t, solve_symmetric, sub
+from chasles.kernel.algebra import add, add_scaled, mul_t, sub
+from chasles.kernel.dense import factor_symmetric, solve_symmetric
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, load9, store3, store6
 from chasles.relative.articulated import load_articulated

@@ -91,7 +91,7 @@ class BodyStatics:
         self._call = ForceCall(
             *(t, 1.0, 0.0, mechanism.packed, packed, self._q, self._still),
             *(self._shared.blocks, self._shared.matrix, self._shared.law_wrenches, self._shared.element_tiles),
-            *(self._shared.force_work, self._shared.wrenches, self._shared.power, NO_ROW),
+            *(self._shared.force_work, self._shared.wrenches, self._shared.acted, NO_ROW),
         )
         self._tangents = force_tangent_addresses(mechanism.forces.table)
         self._act_work = np.empty(FORCE_WORK.size(mechanism.packed.view(np.int64)))
