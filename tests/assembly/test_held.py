@@ -88,7 +88,10 @@ def test_held_values_that_contradict_each_other_are_named():
     assert mechanism.joints == ("A", "B", "D")
     with pytest.raises(ch.errors.AssemblyError, match=r"with 'A', 'D' held, satisfy all .* violate 'C' by 3\.7 "):
         mechanism.assemble([0.0, 0.0, 5.0], held=["A", "D"])  # the rod ends 3.7 m before the slider
-    with pytest.raises(ch.errors.AssemblyError, match=r"no velocities with 'A', 'D' as given satisfy 'C' by"):
+    with pytest.raises(
+        ch.errors.AssemblyError,
+        match=r"no velocities with 'A', 'D' as given satisfy .* violate 'C' by",
+    ):
         mechanism.consistent_velocities(mechanism.assemble([1.0, 0, 0], held="A"), [1.0, 0.0, 5.0], held=["A", "D"])
     with pytest.raises(ValueError, match="held: there is no joint 'E'"):
         mechanism.assemble([0.0, 0.0, 0.0], held="E")

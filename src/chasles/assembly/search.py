@@ -96,5 +96,5 @@ def consistent_velocities(equations: Equations, x: np.ndarray, given: np.ndarray
     if not speed.max(initial=0.0) <= limit:
         kept = f" with {', '.join(map(repr, held))} as given" if held else ""
         listed = equations.listed(speed, limit, "[m/s or rad/s]", equations.by_constraint(rows))
-        raise AssemblyError(f"{name}: no velocities{kept} satisfy {listed}")
+        raise AssemblyError(f"{name}: no velocities{kept} satisfy all constraints; the nearest violate {listed}")
     return v

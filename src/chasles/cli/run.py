@@ -94,7 +94,8 @@ def run(
             if functions:  # a file may have more of them
                 named = {one["name"] for one in read(Path(model).resolve()).header["laws"]}
                 functions = {name: function for name, function in functions.items() if name in named}
-            runs, interrupted = carried_out([lambda: go_on(model, laws=functions or None, progress=progress)])
+            wanted = [lambda: go_on(model, laws=functions or None, progress=progress)]
+            runs, interrupted = carried_out(wanted, Path(model))
             names = [model]
         else:
             study = find_study(model, change, law)
@@ -104,7 +105,8 @@ def run(
             if output is not None and len(space or ()) > 1:
                 raise ValueError("run: --output is for one run; give one --space")
             chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
-            runs, interrupted = carried_out([partial(study.run, **options, **one, progress=progress) for one in chosen])
+            wanted = [partial(study.run, **options, **one, progress=progress) for one in chosen]
+            runs, interrupted = carried_out(wanted, output)
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
         certificates = judged(json_output, runs, interrupted and certificate, kept)
@@ -254,8 +256,9 @@ def comparison(names: list[str], runs: list[Any]) -> Table:
     return table
 
 
-def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
-    """Runs one after the other, and whether Ctrl-C ended one: then it is the last, as far as it came."""
+def carried_out(wanted: list[Callable[[], Any]], file: Path | None = None) -> tuple[list[Any], bool]:
+    """Runs one after the other, and whether Ctrl-C ended one: then it is the last, as far as it came. file: where the
+    run is kept, if Ctrl-C comes before or after the steps."""
     from chasles.integrate.stepper import LOG, Interrupted
 
     runs: list[Any] = []
@@ -270,6 +273,11 @@ def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
             runs.append(one())
     except Interrupted as interrupted:
         return [*runs, interrupted.result], True
+    except KeyboardInterrupt:
+        if file is None or not file.exists():
+            raise
+        print(f"interrupted; what was computed so far is in {file}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     finally:
         LOG.removeHandler(said)
         LOG.setLevel(before)

@@ -267,7 +267,8 @@ def refuse_sticking(function: str, system: Any) -> None:
         if joint.sticks:
             raise ValueError(
                 f"{function}: joint {joint.name!r} has stick-slip friction (friction_speed = 0), which only simulate "
-                "supports; set friction_speed to a positive number [rad/s or m/s] for a smooth law, or friction = 0"
+                "supports; set friction_speed to a positive number [rad/s or m/s] and static_friction = 0 for a smooth "
+                "law, or friction = 0"
             )
         if joint.is_loaded:
             raise ValueError(
