@@ -97,6 +97,69 @@ def test_the_shortest_time_is_bang_bang():
     assert np.abs(plan.inputs[:, 0] - np.repeat([1.0, -1.0], 10)).max() < 1e-3
 
 
+def test_a_rest_but_for_rounding_is_no_size():
+    """The shortest time from rest to rest over 1, by way of one half, with 1 of force beside the weight, is 2.
+    The guess holds the block but for rounding: its speed at the end, 1e-14, is not what other speeds are measured by.
+    """
+    lift = ch.System(
+        [ch.Body("block", 1.0, STILL, (1, 1, 1))],
+        [ch.prismatic("slide", "ground", "block", axis=(0, 0, 1))],
+        [ch.Frame("top", "block")],
+    )
+    limits = [
+        ch.plan.reach(ch.plan.frame("top", [0.0, 0.0, 0.5]), when=0.5),
+        ch.plan.reach(ch.plan.frame("top", [0.0, 0.0, 1.0])),
+        ch.plan.reach(ch.plan.state(v=[0.0])),
+    ]
+    plan = ch.plan.optimize(
+        lift, (0, 3), 20, [ch.plan.duration()], limits=limits, low=9.81 - 1, high=9.81 + 1, duration=(0.5, 5),
+        guess=[9.81 + 1e-14],
+    )  # fmt: skip
+    assert abs(plan.duration - 2.0) < 1e-6
+    assert np.abs(plan.inputs[:, 0] - 9.81 - np.repeat([1.0, -1.0], 10)).max() < 1e-3
+    only = ch.plan.optimize(  # nothing else has a size
+        lift, (0, 1), 20, ch.plan.final(ch.plan.state(q=[1.0])), limits=limits[2], guess=[9.81 + 1e-14]
+    )
+    assert abs(only.q[-1, 0] - 1.0) < 1e-6
+    assert abs(only.v[-1, 0]) < 1e-7
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("joints", [2, 3])
+def test_an_arm_through_a_waypoint_in_the_shortest_time(joints):
+    """The first inputs hold it but for rounding. A motor is at its bound in nearly all steps, and from this plan none
+    is found that is shorter by a tenth."""
+    bodies = [ch.Body(f"link {k}", 1.0, (0, 0.02, 0.2), (0.02, 0.02, 0.01)) for k in range(joints)]
+    names = ["ground", *(body.name for body in bodies)]
+    axes = [(0, 1, 0), (0, 1, 0)] if joints == 2 else [(0, 0, 1), (0, 1, 0), (0, 1, 0)]
+    robot = ch.System(
+        bodies,
+        [
+            ch.revolute(f"joint {k}", names[k], names[k + 1], axis=axes[k], at=(0, 0, 0.4 if k else 0.0), armature=0.1)
+            for k in range(joints)
+        ],
+        [ch.Frame("tip", names[-1], (0, 0, 0.4))],
+    ).compile()
+    first, still = np.array([0.0, 0.5, 0.8][-joints:]), np.zeros(joints)
+    by = [[0.1, 0, -0.1], [0.1, 0, -0.3]] if joints == 2 else [[-0.1, 0.2, 0.1], [-0.2, 0.4, 0.0]]
+    waypoint, goal = robot.poses(first, "tip")[4:] + np.array(by)
+    limits = [
+        ch.plan.reach(ch.plan.frame("tip", waypoint), when=0.5),
+        ch.plan.reach(ch.plan.frame("tip", goal)),
+        ch.plan.reach(ch.plan.state(v=still)),
+    ]
+    costs, bounds = [ch.plan.duration(10.0), ch.plan.effort(1e-4)], {"low": -30.0, "high": 30.0}
+    plan = ch.plan.optimize(robot, (0, 1), 10, costs, first, limits=limits, duration=(0.1, 2), tolerance=1e-6, **bounds)
+    assert np.abs(plan.run["tip"].position[[5, -1]] - [waypoint, goal]).max() < 1e-6
+    assert np.abs(plan.run.v[-1]).max() < 1e-5
+    assert (np.abs(plan.inputs) > 29.99).any(axis=1).sum() >= 8
+    with pytest.raises(ch.errors.InfeasibleError):
+        ch.plan.optimize(
+            robot, (0, 0.9 * plan.duration), 10, costs[1], first, limits=limits, guess=plan.inputs, tolerance=1e-6,
+            **bounds,
+        )  # fmt: skip
+
+
 @pytest.mark.study
 def test_a_closed_loop_is_planned():
     system = four_bar(actuators=[ch.Actuator("motor", "a")])

@@ -16,6 +16,9 @@ from chasles.plan.curvature import bend_of
 from chasles.plan.quantities import CALLER, MotionQuantity
 from chasles.plan.terms import ALWAYS, DurationCost, EffortCost, MotionLimit, Wish, nodes_of
 
+ROUNDING = 1e-9  # of numbers: what is less is no size
+SMALL = 1e-3  # of the largest numbers that are limited: those of limits that are less are compared with the largest
+
 
 @dataclass(frozen=True)
 class Course:
@@ -145,9 +148,12 @@ class Account:
 
     def cost(self, course: Course) -> float:
         """What is to be small, without limits."""
+        return self.motion_cost(course) + sum(one.weight * course.duration for one in self.durations)
+
+    def motion_cost(self, course: Course) -> float:
+        """The cost of the motion and its inputs, without that of the duration."""
         h = course.duration / self.steps
         total = sum(h * float((effort.weight * course.u**2).sum()) for effort in self.efforts)
-        total += sum(one.weight * course.duration for one in self.durations)
         for wish in self.wishes:
             nodes, shares = self._weights(wish, course.duration)
             values, _ = self._at(wish.quantity, nodes, course)
@@ -157,6 +163,20 @@ class Account:
     def values(self, course: Course) -> list[np.ndarray]:
         """The numbers that are limited, of each limit."""
         return [self._at(one.limit.quantity, one.nodes, course)[0] for one in self.restraints]
+
+    def scales(self, course: Course, units: np.ndarray) -> list[float]:
+        """What is large for the numbers of each limit: their bounds and their values along a motion, or if these are
+        far smaller than those of other limits, the largest of all. Numbers that are rounding of what changes of the
+        state by its units make of them, as the speed of an arm that is held at rest, have no size of their own."""
+        found, usual = [], []
+        for one in self.restraints:
+            values, slopes = self._at(one.limit.quantity, one.nodes, course)
+            usual.append(float(np.abs(slopes @ units).max(initial=0.0)))
+            given = np.concatenate([one.low[np.isfinite(one.low)], one.high[np.isfinite(one.high)], values.ravel()])
+            size = float(np.abs(given).max(initial=0.0))
+            found.append(size if size > ROUNDING * usual[-1] else 0.0)
+        largest = max(found, default=0.0) or max(usual, default=0.0) or 1.0
+        return [scale if scale > SMALL * largest else largest for scale in found]
 
     def merit(self, course: Course) -> float:
         """The cost with what limits add."""

@@ -27,9 +27,9 @@ LONGER = 0.1  # of the duration: its largest change in an iteration
 PARTS = (1.0, 0.5, 0.25, 0.125)  # of what second derivatives add, the largest with which Hessians are positive
 PATIENCE = 8  # iterations without second derivatives, at most, after these did not help
 NEAR_FIRST = 1e-3  # of the merit: what a change of all states by one costs after a step that went too far
-NOTICED = 1e-3  # of numbers: violations at the start that count
+NOTICED = 1e-3  # of what is large for a limit: violations at the start that count
 UNMOVED = 1e6  # times the usual: what violations cost, at most, of numbers that inputs hardly change at first
-OUTWEIGH = 10.0  # what violations cost at first, in units of the cost of the first motion
+OUTWEIGH = 10.0  # what violations cost at first, in units of the cost of the first motion without its duration
 STIFF_FIRST, STIFF_FACTOR, STIFF_MOST = 100.0, 10.0, 1e12
 
 
@@ -66,6 +66,7 @@ class Ddp:
     ):
         """duration: lowest, present and highest one; free: whether it is free."""
         self.steps, self.account, self.bounds = steps, account, bounds
+        self.units = steps.dynamics.units[: 2 * steps.nv]  # of the states
         self.low, self.duration, self.high = duration
         self.timed, self.extra = free, int(free)
         self.history: list[Iteration] = []
@@ -133,8 +134,8 @@ class Ddp:
         """The model with what keeps the motion near the present one: a change by one of all states costs so much of the
         merit (`near`)."""
         A, B, cost, chosen = model
-        n, xx = 2 * self.steps.nv, cost.xx.copy()
-        xx[:, np.arange(n), np.arange(n)] += self.near * abs(merit) / (len(A) * self.steps.dynamics.units[:n] ** 2)
+        n, xx = len(self.units), cost.xx.copy()
+        xx[:, np.arange(n), np.arange(n)] += self.near * abs(merit) / (len(A) * self.units**2)
         return A, B, replace(cost, xx=xx), chosen
 
     def improve_policy(self, points: np.ndarray, inputs: np.ndarray, model: tuple[Any, ...]) -> Policy:
@@ -268,18 +269,20 @@ class Ddp:
         course = self.course(points, inputs, self.duration)
         _, basis = self.steps.states(points, self.duration / self.steps.count)
         noticed: list[tuple[Any, float]] = []
-        for one in self.account.restraints:
-            slopes = self.account._at(one.limit.quantity, one.nodes, course)[1]
+        least_cost = OUTWEIGH * self.account.motion_cost(course)  # the duration waits for the limits
+        scales = self.account.scales(course, self.units)
+        for one, scale in zip(self.account.restraints, scales, strict=True):
+            values, slopes = self.account._at(one.limit.quantity, one.nodes, course)
             if basis is not None:
                 slopes = slopes @ basis[one.nodes]
             own_reach = reach[one.nodes][:, : slopes.shape[2], : slopes.shape[2]]
             moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes)
             least = moved[moved > 1e-9 * moved.max(initial=0.0)]
             one.stiffness = STIFF_FIRST * price / float(np.median(least)) if least.size else price
-            values = self.account._at(one.limit.quantity, one.nodes, course)[0]
-            off, size = float((one.off(values) ** 2).sum()), float((values**2).sum())
-            if off > NOTICED**2 * size:  # else what was given to begin with is lost before limits count
-                one.stiffness = max(one.stiffness, OUTWEIGH * self.account.cost(course) / off)
+            violated = one.off(values)
+            if violated.max(initial=0.0) > NOTICED * scale:  # or the guess is lost before limits count
+                off = float((violated**2).sum())
+                one.stiffness = max(one.stiffness, least_cost / off)
                 noticed.append((one, off))
         usual = float(np.median([one.stiffness * off for one, off in noticed])) if noticed else 0.0
         for one, off in noticed:

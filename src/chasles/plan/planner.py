@@ -86,7 +86,7 @@ def _solve(
     """Settle, renew multipliers, make stiffer what does not yield, until all limits are satisfied."""
     restraints, before = solver.account.restraints, np.inf
     course = solver.course(points, inputs, solver.duration)
-    scales = _scales(solver.account, course)
+    scales = solver.account.scales(course, solver.units)
     first: list[float] = []
     free = solver.hold() if restraints else False
     for number in range(ROUNDS if restraints else 1):
@@ -134,16 +134,6 @@ def _named(restraints: list[Any], values: list[np.ndarray]) -> dict[str, float]:
         name = name if name not in found else f"{name}, limit {k}"
         found[name] = float(one.off(r).max(initial=0.0))
     return found
-
-
-def _scales(account: Account, course: Any) -> list[float]:
-    """What is large for the numbers of each limit."""
-    found = []
-    for one, values in zip(account.restraints, account.values(course), strict=True):
-        given = np.concatenate([one.low[np.isfinite(one.low)], one.high[np.isfinite(one.high)], values.ravel()])
-        found.append(float(np.abs(given).max(initial=0.0)))
-    largest = max(found, default=0.0) or 1.0
-    return [scale if scale > 1e-3 * largest else largest for scale in found]
 
 
 def span_of(span: Any, steps: Any) -> tuple[float, float]:
