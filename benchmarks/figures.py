@@ -10,11 +10,14 @@ least of several.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads that wait count as processor time
 
 import numpy as np
 

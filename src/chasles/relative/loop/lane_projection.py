@@ -132,22 +132,35 @@ def onto_velocities(packed, t, q, v, asked, far):
         invoke(head[LANE_PLACE.evaluate], packed, packed.shape[0], t, q, v)
 
 
+@kernel(allocates=True)
+def brought_back(packed, t, q, v, asked):
+    """Bring the lanes that are asked for onto the constraints; velocities are NaN where that was impossible."""
+    nothing = lanes_of(np.nan)
+    fine, far = onto_positions(packed, t, q, v, asked)
+    onto_velocities(packed, t, q, v, asked * fine, far)
+    for k in range(v.shape[0]):
+        v[k] = select(fine > 0.0, v[k], nothing)
+
+
 @native
 def project(packed_at, packed_size, t, q_at, v_at):
-    """`entry.project`. A lane whose own time is NaN is left as it is."""
+    """`entry.project`. A lane whose own time is NaN is left as it is; laws in it see the time of another lane, since
+    those of users may not end at NaN, or look up something there."""
     packed = carray(packed_at, (packed_size,))
     _, integers, _, work = apart(packed)
     q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (integers[HEAD.n_v],))
-    space, times, nothing = lanes_of_work(work, integers), as_lanes(packed[:WIDTH]), lanes_of(np.nan)
+    space, times = lanes_of_work(work, integers), as_lanes(packed[:WIDTH])
     for k in range(integers[HEAD.n_v]):
         space.tau[k] = space.still[k] = 0.0
     for k in range(6 * integers[HEAD.n_links]):
         space.pushes[k] = 0.0
-    asked = where(times[0] == times[0])
-    fine, far = onto_positions(packed, t, q, v, asked)
-    onto_velocities(packed, t, q, v, asked * fine, far)
-    for k in range(integers[HEAD.n_v]):
-        v[k] = select(fine > 0.0, v[k], nothing)
+    asked, time = where(times[0] == times[0]), np.nan
+    for lane in range(WIDTH):
+        if packed[lane] == packed[lane]:
+            time = packed[lane]
+    if time == time:
+        times[0] = select(asked > 0.0, times[0], lanes_of(time))
+        brought_back(packed, t, q, v, asked)
 
 
 @cache
