@@ -117,6 +117,7 @@ def test_budgets_keep_the_bar_and_leave_nothing_out():
 
 
 @compiled
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["exp", "log", "dexp", "dexpinv"])
 @pytest.mark.parametrize("theta", [np.pi, 5.0])
 def test_twists_along_and_across_the_axis(name, theta):

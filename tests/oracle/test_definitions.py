@@ -292,6 +292,7 @@ def test_phi_ad(group: str) -> None:
     assert agree(oracle.phi_ad(small, bernoulli), oracle.dexpinv(small), 50)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("group", GROUPS)
 def test_results_do_not_depend_on_the_working_precision(group: str) -> None:
     oracle = ORACLE[group]

@@ -265,6 +265,7 @@ def test_a_thread_locks_itself_if_its_lead_is_less_than_its_friction():
         screw(0.1, 0.01, lower=0.0, restitution=0.5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 @pytest.mark.parametrize(("speed", "bounce"), [(2.0, 0.5), (-0.3, 0.5), (-3.0, 0.0), (0.0, 0.2)])
 def test_a_blow_loads_the_guide_and_rubs(speed, bounce, coordinates):
