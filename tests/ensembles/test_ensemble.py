@@ -152,10 +152,61 @@ def test_failures_are_kept_and_the_others_go_on(tmp_path):
     assert np.isnan(found["square"][5])
     assert found["pair"].shape == (6, 2)
     assert found.statistics("square").members == 5
-    with pytest.warns(RuntimeWarning, match=r"least value of 'mass', -1, makes .* \(member 0\).*negative mass"):
+    said = r"least value of 'mass', -1, gives an invalid model \(member 0\).*negative mass"
+    with pytest.warns(RuntimeWarning, match=said):
         model = ensemble(ARM, set={"mass": [-1.0, 1.0]}, quantities=WANTED)
     assert model.status.tolist() == ["error", "passed"]
     assert "mass" in model.messages[0]
+
+
+TRAMMEL = """
+[parameters]
+rod = 1.0
+[[bodies]]
+name = "a"
+mass = 1
+[[bodies]]
+name = "b"
+mass = 1
+[[joints]]
+name = "across"
+kind = "prismatic"
+parent = "ground"
+child = "a"
+axis = [1, 0, 0]
+[[joints]]
+name = "along"
+kind = "prismatic"
+parent = "ground"
+child = "b"
+axis = [0, 1, 0]
+[[constraints]]
+name = "link"
+kind = "distance"
+bodies = ["a", "b"]
+length = "rod"
+[[constraints]]
+name = "motor"
+kind = "drive"
+joint = "across"
+value = "start + 0.01 * t"
+[initial]
+q = { across = 0.6, along = 0.5 }
+held = ["across"]
+[simulation]
+span = [0, 0.01]
+certificate = false
+"""
+
+
+def test_a_member_whose_loop_cannot_close_is_an_error_and_the_others_go_on(tmp_path):
+    """Also the first one: the law uses `start`, for which the loop is closed when the file is read."""
+    (tmp_path / "trammel.toml").write_text(TRAMMEL)
+    with pytest.warns(RuntimeWarning, match=r"least value of 'rod', 0\.5, gives an invalid model \(member 0\)"):
+        found = ensemble(tmp_path / "trammel.toml", set={"rod": [0.5, 1.0]}, quantities="initial(joints.along)")
+    assert found.status.tolist() == ["error", "not judged"]
+    assert "no coordinates satisfy the constraints with 'across' = 0.6 m" in found.messages[0]
+    assert found["initial(joints.along)"][1] == pytest.approx(0.8)
 
 
 def test_a_motion_that_broke_off_counts_in_no_statistics():

@@ -67,6 +67,13 @@ def test_each_quantity_is_that_of_the_run(runs):
         np.testing.assert_array_equal(largest[-1], violations[:, k].max())
     np.testing.assert_array_equal(lines(phase)[0], np.stack([run.joint("elbow").angle, run.joint("elbow").v[:, 0]]))
     np.testing.assert_array_equal(np.array(path.lines[0].get_data_3d()).T, run["hand"].position)
+    speeds, pulls = (lines(axes) for axes in run.plot("bodies.hand.velocity", "bodies.hand.acceleration").axes)
+    slopes = [np.gradient(curve[1], run.t, axis=0)[1:-1] for curve in speeds[:3]]
+    moved = np.gradient(run["hand"].position, run.t, axis=0)[1:-1]
+    for k in range(3):  # in world axes: differences of positions, of the second order in the saved steps
+        np.testing.assert_allclose(speeds[k][1][1:-1], moved[:, k], atol=2e-3 * np.abs(moved).max())
+        np.testing.assert_allclose(pulls[k][1][1:-1], slopes[k], atol=2e-3 * np.abs(slopes).max())
+    np.testing.assert_allclose(speeds[3][1] ** 2, sum(curve[1] ** 2 for curve in speeds[:3]))
     assert phase.get_xlabel() == written("angle $q$ [rad]")
     assert phase.get_ylabel() == r"angular velocity $\dot q$ [rad/s]"
 

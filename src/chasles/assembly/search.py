@@ -57,7 +57,7 @@ def assemble(equations: Equations, x: np.ndarray, held: Sequence[str] = (), rest
     raise AssemblyError(
         f"assemble: no {what} near the given ones{kept} satisfy all constraints; the nearest found violate "
         f"{equations.off(first, ASSEMBLED)}{described(equations.mechanism.turned(first))}. Start from other {what}, or "
-        "look for joints that contradict each other"
+        "check the lengths and the positions of the joints"
     )
 
 

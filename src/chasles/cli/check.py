@@ -46,14 +46,14 @@ def check(
         if rows := found[title]:
             table = Table(title=title, title_justify="left", box=None)
             for column in rows[0]:
-                table.add_column(escape(column))
+                table.add_column(escape(column.replace("_", " ")))
             for row in rows:
                 table.add_row(*(escape(str(value)) for value in row.values()))
             console.print(table)
     for line in found["lines"]:
         console.print(line, markup=False, highlight=False)
     for line in found["doubts"]:
-        console.print(f"doubt: {line}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"warning: {line}", markup=False, highlight=False, soft_wrap=True)
     for line in found["mistakes"]:
         print(f"chasles: {line}", file=sys.stderr)
     if found["mistakes"]:
@@ -167,7 +167,7 @@ def report(study: Any) -> dict[str, Any]:
             "redundant_of": list(found.generic.dependent) if found.redundant else [],
             "singular": found.singular,
         }
-        result["lines"] = [*str(found).split("\n"), *_not_unique(task)]
+        result["lines"] = [*str(found).split("\n"), *_driven(system), *_not_unique(task)]
     except ValueError:
         if not result["mistakes"]:  # else it is one of them
             raise
@@ -185,10 +185,18 @@ def report(study: Any) -> dict[str, Any]:
     return result
 
 
+def _driven(system: Any) -> list[str]:
+    """That drives are among the constraints: a crank with a motor has no freedom left."""
+    from chasles.model.constraint import Drive
+
+    names = [repr(one.name) for one in system.constraints if isinstance(one, Drive)]
+    return [f"drives count as constraints: {', '.join(names)}"] if names else []
+
+
 def _not_unique(task: Any) -> list[str]:
     """Which components of reactions redundant equations leave open at the start."""
     found = None if task is None else task.begin._kind.open_reactions
-    return [f"reactions that rigid bodies do not tell: {found}"] if found is not None and found.spaces else []
+    return [f"reactions that rigid bodies do not determine: {found}"] if found is not None and found.spaces else []
 
 
 def _limits(joint: Any) -> str:

@@ -22,7 +22,8 @@ def plot(
             ".gravity, .springs, .work, .total, .balance or .drift, "
             "drift, steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
             "forces.NAME (of springs, laws, bushings, drives, couplings, joints), events, "
-            "bodies.NAME.position, .twist, .path, the same of frames.NAME, work-precision; without names an overview."
+            "bodies.NAME.position, .velocity, .acceleration, .orientation, .twist, .path, the same of frames.NAME, "
+            "work-precision; without names an overview."
         ),
     ],
     output: Annotated[

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chasles import __version__, caution
+from chasles.constraint.errors import AssemblyError
 from chasles.display.progress import Progress
 from chasles.ensembles.collected import BYTES_AT_ONCE, in_arrays, size_of
 from chasles.ensembles.design import Design, design_of
@@ -192,7 +193,7 @@ def _checked_model(work: Work, first: Mapping[str, Any]) -> Study:
             raise ValueError(f"ensemble: the model has no parameter {name!r}; {near}its parameters: {known}")
     try:
         found: Study = work.study(first)
-    except ModelFileError:  # a value that the model cannot have: that member is an error, and no other
+    except (ModelFileError, AssemblyError):  # a value that the model cannot have: only that member is an error
         return study
     return found
 
@@ -201,7 +202,7 @@ def _try_extremes(work: Work, values: Mapping[str, np.ndarray], members: Sequenc
     """A warning before anything is computed if the least or the largest value of a parameter is one that the model
     cannot have: a distribution may lead there unnoticed. What is wrong whatever the values, as parameters that depend
     on each other in a circle, is raised."""
-    wrong = dict[tuple[str, str, int], ModelFileError]()
+    wrong = dict[tuple[str, str, int], ModelFileError | AssemblyError]()
     tried = 0
     for name, column in values.items():
         for which, k in (
@@ -210,14 +211,14 @@ def _try_extremes(work: Work, values: Mapping[str, np.ndarray], members: Sequenc
             tried += 1
             try:
                 work.study(members[k][1])
-            except ModelFileError as error:
+            except (ModelFileError, AssemblyError) as error:  # a drive with `start` in its law assembles the loops
                 wrong[name, which, k] = error
     if wrong and len(wrong) == tried and len(set(map(str, wrong.values()))) == 1 and len(members) > 1:
         raise next(iter(wrong.values()))
     for (name, which, k), reason in list(wrong.items())[:1]:
         caution.warn(
-            f"ensemble: the {which} value of {name!r}, {values[name][k]:.6g}, makes a model that cannot be (member "
-            f"{k}): {reason}. Such members become errors, and the others go on"
+            f"ensemble: the {which} value of {name!r}, {values[name][k]:.6g}, gives an invalid model (member {k}): "
+            f"{reason}. Such members become errors; the others run"
         )
 
 

@@ -82,9 +82,9 @@ class OpenReactions:
         weight = 9.81 * sum(body.mass for body in self.system.bodies)
         if shared > max(LOADED * largest, NOTHING * weight):
             caution.warn(
-                f"reactions are not unique: {self}. Rigid bodies do not tell how they share the load; given is one "
-                "possible distribution. Fewer constraints make them unique, say spherical and cylindrical joints in "
-                "place of hinges",
+                f"reactions are not unique: {self}. Rigid bodies do not determine how they share the load; this is "
+                "one possible distribution. Fewer constraints make them unique, for example spherical and cylindrical "
+                "joints instead of hinges",
                 UserWarning,
             )
 

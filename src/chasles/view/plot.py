@@ -30,7 +30,8 @@ def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[flo
         drift (violation of the joints), steps, certificate, inputs, forces, events
         joints, joints.NAME, joints.NAME.velocity, joints.NAME.acceleration, phase.NAME
         reactions.NAME, forces.NAME (one of run.force_names)
-        bodies.NAME.position, .orientation, .twist, .path; frames.NAME the same
+        bodies.NAME.position, .velocity, .acceleration (in world axes), .orientation, .twist (in its frame), .path;
+        frames.NAME the same
 
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """

@@ -27,7 +27,9 @@ VECTOR_SIZE = "size"  # the curve of the length of a vector, beside those of its
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
 NAMED = 26  # characters of a name in a legend
 ROUNDING = 1e-12  # of the force of a joint on the length of the model, or of its torque
-MOTIONS = ("position", "orientation", "twist", "path")
+MOTIONS = ("position", "velocity", "acceleration", "orientation", "twist", "path")
+
+IN_SPACE = {"velocity": ("twist", "m/s"), "acceleration": ("acceleration", "m/s²")}  # of the origin, in world axes
 
 
 def frames_of(run: Any) -> list[str]:
@@ -174,6 +176,14 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
         moving = tuple(f"$v_{a}$" for a in "xyz")
         speed = Panel(turning.title, "velocity [m/s]", moving, lambda part: part.frame(name).twist[:, 3:])
         return [turning, speed]
+    if what in IN_SPACE:
+        quantity, unit = IN_SPACE[what]
+
+        def values(part: Any) -> np.ndarray:
+            found = getattr(part.frame(name, "hybrid"), quantity)[:, 3:]
+            return np.concatenate([found, np.linalg.norm(found, axis=1, keepdims=True)], axis=1)
+
+        return [Panel(f"{what} of {shown}", f"{what} [{unit}]", (*XYZ, VECTOR_SIZE), values)]
     if what == "orientation":
         series = tuple(f"${a}$" for a in "wxyz")
         return [Panel(f"orientation of {shown}", "quaternion [1]", series, lambda part: part.frame(name).orientation)]

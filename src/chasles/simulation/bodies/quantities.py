@@ -170,7 +170,7 @@ class BodyQuantities:
             return
         caution.warn(
             f"reactions are not unique: {', '.join(map(repr, among[:12]))}, whose equations depend on each other. "
-            "Rigid bodies do not tell how they share the load; given is one possible distribution",
+            "Rigid bodies do not determine how they share the load; this is one possible distribution",
             UserWarning,
         )
 

@@ -18,8 +18,8 @@ from chasles.simulation.start.values import Values, by_name, in_the_turn_of, sho
 Holding = Iterable[str] | Mapping[str, Iterable[str]]  # names of joints, or those of "q" and of "v"
 TRIED = 12  # held values that are tried one after the other, to say which contradict those before
 HOW = (
-    "Give fewer values, or some that fit; with held=[...] (held = [...] under [initial] in a model file) only those of "
-    "the joints named stay, and the others are guesses"
+    "Give fewer values, or values that fit. With held=[...] (held = [...] under [initial] in a model file) only the "
+    "values of these joints stay; the others are guesses"
 )
 
 
@@ -191,6 +191,8 @@ def _found(
             shown = shown_values(joints[name], wanted, rates)
             told.append(f"{name!r} would be {shown}, {np.abs(wanted - own).max():.3g} off")
         with_those = f" With {', '.join(map(repr, kept))} as given, {'; '.join(told)}." if told else ""
-        raise AssemblyError(
-            f"{where}: the {what} given contradict each other or the constraints: {values}.{with_those} {HOW}. {error}"
-        ) from None
+        if len(held) == 1:
+            said = f"no {what} satisfy the constraints with {values}. Give another value"
+        else:
+            said = f"the {what} given contradict each other or the constraints: {values}.{with_those} {HOW}"
+        raise AssemblyError(f"{where}: {said}. {error}") from None
