@@ -32,6 +32,7 @@ html_theme = "furo"
 html_title = f"chasles {release}"
 html_static_path = ["_static"]
 html_css_files = ["chasles.css"]
+html_search_scorer = "_ext/search_order.js"
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False

@@ -397,6 +397,17 @@ def test_warm_compiles_everything(tmp_path):
     assert list((tmp_path / "compiled").glob("lie.se3.se3_dexpinv*.nbc"))
 
 
+def test_the_help_of_every_command_shows_its_examples(capsys, monkeypatch):
+    """What reads docstrings takes a line "Examples:" for a section of its own, and leaves it out."""
+    monkeypatch.setenv("COLUMNS", "500")
+    for name in cli.COMMANDS:
+        module = cli.MODULES.get(name, name)
+        text = inspect.getdoc(getattr(importlib.import_module(f"chasles.cli.{module}"), module))
+        cli.make_app(name)([name, "--help"], result_action="return_value", exit_on_error=False)
+        said = capsys.readouterr().out
+        assert [line for line in re.findall(r"^ *(chasles \w+ .*)$", text, re.MULTILINE) if line not in said] == []
+
+
 def test_examples_of_changes_in_the_help_work():
     said = run("run", "--help").stdout
     examples = re.findall(r"chasles run (\w+) --set (\S+)", said)

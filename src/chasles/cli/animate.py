@@ -23,32 +23,34 @@ def animate(
         Path | None,
         Parameter(name=["--output", "-o"], help="File to write: .gif or .mp4; by default RUN.gif beside RUN."),
     ] = None,
-    fps: Annotated[float, Parameter(help="Frames a second; 50 at most in a GIF.")] = 25.0,
+    fps: Annotated[float, Parameter(help="Frames per second; at most 50 in a GIF.")] = 25.0,
     speed: Annotated[float, Parameter(help="Seconds of the run in a second of the film.")] = 1.0,
     size: Annotated[str | None, Parameter(help="Pixels, such as 800x600.")] = None,
-    start: Annotated[float | None, Parameter(help="First moment [s].")] = None,
-    end: Annotated[float | None, Parameter(help="Last moment [s]; of the simulation, if a model is run first.")] = None,
-    azimuth: Annotated[float | None, Parameter(help="Where it is seen from, around [degrees].")] = None,
-    elevation: Annotated[float | None, Parameter(help="Where it is seen from, above [degrees].")] = None,
-    trail: Annotated[float | None, Parameter(help="Seconds of the paths; 0 for none.")] = None,
-    color: Annotated[
-        str | None, Parameter(help="What rods are colored by: moment, torque, axial, shear, strain.")
+    start: Annotated[float | None, Parameter(help="Time at which the animation starts [s].")] = None,
+    end: Annotated[
+        str | None, Parameter(help="Time at which it ends [s], or with a unit; a model is simulated until then.")
     ] = None,
+    azimuth: Annotated[float | None, Parameter(help="Azimuth of the camera [degrees].")] = None,
+    elevation: Annotated[float | None, Parameter(help="Elevation of the camera [degrees].")] = None,
+    trail: Annotated[float | None, Parameter(help="Length of the paths [s]; 0 for none.")] = None,
+    color: Annotated[str | None, Parameter(help="Color rods by: moment, torque, axial, shear, strain.")] = None,
     change: Changes = None,
     law: Laws = None,
 ) -> None:
     """Write an animation of a run as GIF or MP4, without a display. A model is simulated first, as by `chasles run`.
 
-    Examples:
+    For example:
 
         chasles animate run.h5 -o run.gif --speed 0.5
         chasles animate double_pendulum --end 4 -o pendulum.mp4 --size 1280x720
     """
-    file = output or default_output(run, ".gif")
-    found = find_run(run, change, end, law)
+    from chasles.cli.run import seconds
+
+    file, until = output or default_output(run, ".gif"), seconds("--end", end)
+    found = find_run(run, change, until, law)
     options: dict[str, Any] = {} if size is None else {"size": pixels(size)}
-    if (start is not None or end is not None) and len(found):
-        first, last = found.t[0] if start is None else start, found.t[-1] if end is None else end
+    if (start is not None or until is not None) and len(found):
+        first, last = found.t[0] if start is None else start, found.t[-1] if until is None else until
         if (last - first) * (found.t[-1] - found.t[0]) < 0:
             raise ValueError(f"animate: from {first:g} to {last:g} s the film would run backwards")
         options["span"] = (first, last)

@@ -12,13 +12,15 @@ from cyclopts import Parameter
 
 def bench(
     *works: Annotated[str, Parameter(help="Works, such as trees or ensembles; by default all of them.")],
-    rounds: Annotated[int, Parameter(help="How often each is timed.")] = 3,
+    rounds: Annotated[int, Parameter(help="Number of timings of each.")] = 3,
     write: Annotated[bool, Parameter(negative=(), help="Write the page of the documentation.")] = False,
 ) -> None:
     """Time chasles and every installed peer on the same work, alternately, and show the ratios.
 
-    chasles bench
-    chasles bench trees --rounds 5
+    For example:
+
+        chasles bench
+        chasles bench trees --rounds 5
 
     The benchmarks are in a clone of chasles, not in the installed package: run it there. The exit status is 3 if a
     ratio fell by more than a fifth below the recorded one.

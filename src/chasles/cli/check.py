@@ -29,7 +29,9 @@ def check(
 
     It reports every error that `chasles run` would report, and warns of suspicious values.
 
-    chasles check three_bar
+    For example:
+
+        chasles check three_bar
 
     The exit status is 2 if the model has an error.
     """
@@ -77,7 +79,7 @@ def _modes(study: Any, task: Any) -> list[str]:
     if not given:
         return []
     if count > MOST:
-        return [f"assembly modes are not looked for: there are {count} joints; ch.assembly_modes finds them in Python"]
+        return [f"assembly modes: not searched ({count} joints); in Python: system.compile().assembly_modes()"]
     held = study.initial.get("held")
     names = (
         given if held is None else [name for name in (held["q"] if isinstance(held, dict) else held) if name in given]

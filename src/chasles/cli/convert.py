@@ -15,13 +15,16 @@ def convert(
     /,
     *,
     base: Annotated[
-        Literal["fixed", "floating"], Parameter(help="Whether the first link of a URDF stands or floats.")
+        Literal["fixed", "floating"],
+        Parameter(help="Whether the first link of a URDF is fixed to the ground or floats."),
     ] = "fixed",
     force: Annotated[bool, Parameter(negative=(), help="Overwrite an existing file.")] = False,
 ) -> None:
     """Convert a model to a model file of chasles, and report what was imported and what was not.
 
-    chasles convert robot.urdf robot.toml
+    For example:
+
+        chasles convert robot.urdf robot.toml
     """
     from chasles.io.load import load
     from chasles.io.model_writer import model_text

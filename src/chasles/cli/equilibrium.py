@@ -44,7 +44,7 @@ def equilibrium(
 
     Stable parts of the branch are drawn solid, others dashed; folds (snap-through) and bifurcations are marked.
 
-    Examples:
+    For example:
 
         chasles equilibrium gate
         chasles equilibrium toggle.toml --over "parameters.load=0 N:80 N" -o snap.png

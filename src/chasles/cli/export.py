@@ -22,8 +22,10 @@ def export(
 ) -> None:
     """Export times, joints, poses, twists, energies, forces, and reactions of a run as CSV, Parquet, or NumPy arrays.
 
-    chasles run heavy_top --end 1 -o top.h5
-    chasles export top.h5 top.csv
+    For example:
+
+        chasles run heavy_top --end 1 -o top.h5
+        chasles export top.h5 top.csv
     """
     if (file is None) == (output is None):
         raise ValueError(f"export: give the file to write, once: chasles export {run} {run.stem}.csv")

@@ -19,7 +19,7 @@ def fit(
         list[str] | None,
         Parameter(
             negative=(),
-            help='Unknown to estimate: length, "length=0.1:2", or with a prior, "mass~normal(1, 0.1)"; again for more.',
+            help='Unknown to estimate: length, "length=0.1:2", or with a prior, "mass~normal(1, 0.1)"; repeatable.',
         ),
     ] = None,
     own: Annotated[
@@ -31,10 +31,12 @@ def fit(
         Parameter(negative=(), help="What a column measures: u=bodies.tip.position.x; repeatable."),
     ] = None,
     noise: Annotated[
-        list[str] | None, Parameter(negative=(), help='Of a sensor: "bodies.tip.position=2 mm"; else it is estimated.')
+        list[str] | None,
+        Parameter(negative=(), help='Noise of a sensor: "bodies.tip.position=2 mm"; by default estimated.'),
     ] = None,
     delay: Annotated[
-        list[str] | None, Parameter(negative=(), help='Of a sensor [s], or a range: "bodies.tip.position=0:50 ms".')
+        list[str] | None,
+        Parameter(negative=(), help='Delay of a sensor [s], or a range: "bodies.tip.position=0:50 ms".'),
     ] = None,
     bias: Annotated[
         list[str] | None, Parameter(negative=(), help="A sensor with an unknown constant error; repeatable.")
@@ -53,8 +55,8 @@ def fit(
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Model file with the estimated values.")
     ] = None,
-    picture: Annotated[Path | None, Parameter(help="Measured and fitted, as .png, .pdf or .svg.")] = None,
-    report: Annotated[Path | None, Parameter(help="A page (.html) with all of it.")] = None,
+    picture: Annotated[Path | None, Parameter(help="Plot of measured and fitted data: .png, .pdf or .svg.")] = None,
+    report: Annotated[Path | None, Parameter(help="Report (.html) of the fit.")] = None,
 ) -> None:
     """Estimate unknown parameters of a model from measured data, with confidence intervals.
 

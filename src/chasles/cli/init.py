@@ -22,8 +22,11 @@ def init(
 ) -> None:
     """Write a system of the gallery as a commented model file to start from.
 
-    chasles init heavy_top
-    chasles run heavy_top.toml --set parameters.arm=0.3
+    For example:
+
+        chasles init slider_crank
+        chasles check slider_crank.toml
+        chasles run slider_crank.toml --set parameters.crank="45 mm"
     """
     if schema:
         if file is not None:
@@ -56,7 +59,9 @@ def _model(name: str | None) -> str:
 
     gallery = model_files()
     if name is None:
-        raise ValueError(f"init: give the name of a system of the gallery: {', '.join(gallery)}")
+        raise ValueError(
+            f"init: give the name of a system of the gallery to start from, such as slider_crank: {', '.join(gallery)}"
+        )
     if name not in gallery:
         near = meant(name, gallery)
         raise ValueError(f"init: there is no system {name!r} in the gallery; {near}there are {', '.join(gallery)}")

@@ -38,7 +38,9 @@ def linearize(
     ] = None,
     amplitude: Annotated[
         float | None,
-        Parameter(help="Of the largest coordinate of the modes shown [rad or m]; by default large enough to see."),
+        Parameter(
+            help="Amplitude of the largest coordinate of the modes shown [rad or m]; by default large enough to see."
+        ),
     ] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
@@ -47,7 +49,7 @@ def linearize(
     Loops, couplings, drives and damping are included.
 
     A mode is shown as a swinging motion about the equilibrium, large enough to be seen; a period lasts two seconds.
-    Examples:
+    For example:
 
         chasles linearize suspension
         chasles linearize suspension --mode 1 --mode 2 --view

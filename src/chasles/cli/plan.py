@@ -32,7 +32,7 @@ def plan(
         q.pivot = "180 deg"
         v.pivot = 0
 
-    Examples:
+    For example:
 
         chasles plan pendulum.toml swing_up.toml -o plan.h5 --picture plan.png
         chasles view plan.h5

@@ -31,7 +31,9 @@ def plot(
         Parameter(name=["--output", "-o"], help="File to write: .pdf, .svg, .png; by default RUN.png beside RUN."),
     ] = None,
     frame: Annotated[float | None, Parameter(help="Draw the mechanism at this time [s] instead.")] = None,
-    size: Annotated[str | None, Parameter(help="In pixels, such as 1200x900; 150 to the inch in a figure.")] = None,
+    size: Annotated[
+        str | None, Parameter(help="Size in pixels, such as 1200x900; figures have 150 pixels per inch.")
+    ] = None,
     azimuth: Annotated[float | None, Parameter(help="Azimuth of the camera of --frame [degrees].")] = None,
     elevation: Annotated[float | None, Parameter(help="Elevation of the camera of --frame [degrees].")] = None,
     trail: Annotated[float | None, Parameter(help="Length of the paths in --frame [s]; 0 for none.")] = None,
@@ -44,12 +46,14 @@ def plot(
             help="Run the model with each of some values, such as parameters.arm=0.3,0.4,0.5, and draw them all."
         ),
     ] = None,
-    end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
+    end: Annotated[
+        str | None, Parameter(help="End of the simulation [s], or with a unit, if a model is run first.")
+    ] = None,
     law: Laws = None,
 ) -> None:
     """Plot runs. Several runs share the same axes; a model is simulated first, as by `chasles run`.
 
-    Examples:
+    For example:
 
         chasles plot run.h5 energy joints.elbow -o run.pdf
         chasles plot a.h5 b.h5 energy.drift drift
@@ -58,6 +62,7 @@ def plot(
         chasles plot run.h5 --frame 2.1 -o frame.png
         chasles plot h1.h5 h2.h5 h3.h5 work-precision --reference exact.h5
     """
+    from chasles.cli.run import seconds
     from chasles.display import style
     from chasles.view.plot import plot as draw
 
@@ -71,8 +76,9 @@ def plot(
         raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
     if reference is not None and WORK not in names:
         raise ValueError(f"plot: --reference is for {WORK}")
-    opened = varied(given, vary, change, end, law) if vary is not None else {}
-    opened = opened or {label: find_run(name, change, end, law) for label, name in labeled(given).items()}
+    until = seconds("--end", end)
+    opened = varied(given, vary, change, until, law) if vary is not None else {}
+    opened = opened or {label: find_run(name, change, until, law) for label, name in labeled(given).items()}
     file = output or default_output(given[0], ".png")
     wide = None if size is None else pixels(size)
     inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)
@@ -88,7 +94,7 @@ def plot(
             raise ValueError(f"plot: {WORK} is a figure of its own")
         from chasles.view.plot_work import work_precision
 
-        exact = None if reference is None else find_run(reference, change, end, law)
+        exact = None if reference is None else find_run(reference, change, until, law)
         work_precision(opened, exact, file=file, size=inches)
     else:
         load_matplotlib()

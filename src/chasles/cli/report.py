@@ -20,7 +20,9 @@ def report(
         Path | None,
         Parameter(name=["--output", "-o"], help="File to write (.html); by default RUN_report.html beside RUN."),
     ] = None,
-    end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
+    end: Annotated[
+        str | None, Parameter(help="End of the simulation [s], or with a unit, if a model is run first.")
+    ] = None,
     change: Changes = None,
     law: Laws = None,
 ) -> None:
@@ -33,9 +35,12 @@ def report(
         chasles report study.h5
         chasles report heavy_top --end 2 -o top.html
     """
-    if _study(run, output, end, change):
+    from chasles.cli.run import seconds
+
+    until = seconds("--end", end)
+    if _study(run, output, until, change):
         return
-    found = find_run(run, change, end, law)
+    found = find_run(run, change, until, law)
     from chasles.io.result.reader import read
     from chasles.view.report import report as written
 

@@ -34,7 +34,7 @@ def run(
         Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")
     ] = None,
     space: Annotated[
-        list[str] | None, Parameter(negative=(), help="SE3, SO3xR3 or auto; given again, the runs are compared.")
+        list[str] | None, Parameter(negative=(), help="SE3, SO3xR3 or auto; repeat the option to compare spaces.")
     ] = None,
     method: Annotated[str | None, Parameter(help="Integrator, such as rk4, dopri5, cf4: see `chasles list`.")] = None,
     step: Annotated[str | None, Parameter(help="Fixed step [s], or with a unit: 1ms.")] = None,

@@ -38,7 +38,7 @@ def sweep(
         list[Path] | None, Parameter(negative=(), help="A CSV file with a column for each parameter.")
     ] = None,
     n: Annotated[int | None, Parameter(name=["--n", "-n"], help="Number of samples.")] = None,
-    seed: Annotated[int | None, Parameter(help="Of the samples.")] = None,
+    seed: Annotated[int | None, Parameter(help="Seed of the random samples.")] = None,
     design: Annotated[str | None, Parameter(help="random, latin, sobol, halton, or saltelli for indices.")] = None,
     quantity: Annotated[
         list[str] | None,
@@ -48,7 +48,7 @@ def sweep(
     end: Annotated[str | None, Parameter(help="End of the simulations [s], or with a unit.")] = None,
     every: Annotated[str | None, Parameter(help="Time between saved points [s], or with a unit: 10ms.")] = None,
     jobs: Annotated[
-        int | None, Parameter(help="Processes; by default one for each processor; 1 is this one, with threads.")
+        int | None, Parameter(help="Number of processes; by default one per processor. 1: this process, with threads.")
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a dask scheduler, tcp://...")] = None,
     keep: Annotated[Path | None, Parameter(help="Folder in which to keep the complete runs.")] = None,
@@ -58,8 +58,8 @@ def sweep(
 ) -> None:
     """Simulate a model many times with different parameters, and show statistics of the results.
 
-    The members are the product of all ranges, tables of points and samples. What is not given is that of the section
-    [ensemble] of the model file. Examples:
+    The members are the product of all ranges, tables of points and samples. Options that you omit are taken
+    from the section [ensemble] of the model file. Examples:
 
         chasles sweep arm.toml --set length=0.4:0.6:21 --quantity "max(joints.elbow)" -o study.h5
         chasles sweep arm.toml --sample "mass~normal(1, 0.1)" -n 1000 --seed 7 -o study.h5

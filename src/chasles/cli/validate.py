@@ -28,9 +28,11 @@ def validate(
 ) -> None:
     """Recompute benchmark problems with published values or closed forms, and compare.
 
-    chasles validate
-    chasles validate heavy_top bicycle
-    chasles validate tippe_top --files tippe_top
+    For example:
+
+        chasles validate
+        chasles validate heavy_top bicycle
+        chasles validate tippe_top --files tippe_top
 
     The exit status is 3 if a value is off by more than its tolerance.
     """

@@ -21,7 +21,7 @@ Task = tuple[str, Callable[[], object]]
 def warm(
     *,
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
-    jobs: Annotated[int, Parameter(help="Number of processes; 0 for one a core.")] = 0,
+    jobs: Annotated[int, Parameter(help="Number of processes; 0 for one per core.")] = 0,
 ) -> None:
     """Compile all functions in advance, so that no later call waits for the compiler."""
     from chasles.display.progress import Progress, duration

@@ -64,18 +64,20 @@ DRIVEN = {
     "friction": Entry("each", "dry friction [N or N m]"),
     "friction_speed": Entry("number", "speed at which dry friction is nearly reached; 0: it sticks [m/s or rad/s]"),
     "static_friction": Entry("each", "largest load that stick-slip friction holds, by default as friction [N or N m]"),
-    "friction_coefficient": Entry("number", "of friction in proportion to what the joint carries"),
-    "static_friction_coefficient": Entry("number", "up to which that friction holds, by default as much"),
-    "bearing_radius": Entry("number", "of a revolute joint, at which that friction acts [m]"),
+    "friction_coefficient": Entry("number", "coefficient of friction in proportion to the load of the joint"),
+    "static_friction_coefficient": Entry(
+        "number", "coefficient up to which this friction sticks, by default friction_coefficient"
+    ),
+    "bearing_radius": Entry("number", "of a revolute joint, at which this friction acts [m]"),
     "guide_length": Entry("number", "of a prismatic joint, over which it carries moments [m]"),
-    "thread_radius": Entry("number", "mean radius of the thread of a helical joint, along which it acts [m]"),
+    "thread_radius": Entry("number", "mean radius of the thread of a helical joint, at which this friction acts [m]"),
     "lower": Entry("limits", "lower limits of the coordinates [m or rad]"),
     "upper": Entry("limits", "upper limits of the coordinates [m or rad]"),
     "velocity_limit": Entry("limits", "largest speeds, data only [m/s or rad/s]"),
     "effort_limit": Entry("limits", "largest forces of a motor, data only [N or N m]"),
     "stop_stiffness": Entry("number", "of the stops at the limits [N/m or N m/rad]; 0: limits are data only"),
     "stop_damping": Entry("number", "of the stops at the limits [N s/m or N m s/rad]"),
-    "restitution": Entry("each", "of rigid limits: speed after to speed before, 0 to 1; left out: they are not rigid"),
+    "restitution": Entry("each", "makes limits rigid: speed after an impact by that before it, 0 to 1"),
     "mimic": Entry("name", "a joint that it follows: q = mimic_ratio q_other + mimic_offset"),
     "mimic_ratio": Entry("number", "of mimic, by default 1; or the radius of a pinion [m/rad or m or rad/m]"),
     "mimic_offset": Entry("number", "of mimic [m or rad]"),
@@ -110,10 +112,12 @@ BODIES = {
     "name": NAME,
     "mass": Entry("number", "[kg]"),
     "com": Entry("vector", "center of mass in the body's frame [m]"),
-    "inertia": Entry("inertia", "about the center of mass, in the body's axes [kg m²]: 3, 6 (xx, xy, xz, ...) or 3x3"),
+    "inertia": Entry(
+        "inertia", "about the center of mass, in the body's axes [kg m²]: 3 numbers, 6 (xx, xy, xz, ...) or 3x3"
+    ),
     "density": Entry("number", "[kg/m³]: mass, center and inertia then follow from the shapes"),
     "shapes": Entry("shapes", "solids, for drawing and for mass properties with a density"),
-    "physical": Entry("flag", "false: the numbers are taken though no distribution of mass has them"),
+    "physical": Entry("flag", "false: accept an inertia that no distribution of mass has"),
 }
 DRAWN = {
     "pose": Entry("pose", "of the shape on the body"),
@@ -163,7 +167,7 @@ FORCE_SPECS = {
             **BODY_PAIR,
             "stiffness": Entry("number", "[N/m]"),
             "damping": Entry("number", "[N s/m]"),
-            "length": Entry("number", "at which it is relaxed [m]"),
+            "length": Entry("number", "free length, at which it exerts no force [m]"),
         },
     ),
     "two_point": KindSpec(
@@ -197,7 +201,7 @@ FORCE_SPECS = {
             "name": NAME,
             "body": Entry("name", "the body it acts on", required=True),
             "value": Entry("numbers or law", "six numbers, or a law", True, ("N m",) * 3 + ("N",) * 3),
-            "representation": Entry("name", "body, hybrid, spatial or mixed"),
+            "representation": Entry("name", "body (turns with it, the default), hybrid (world axes), spatial or mixed"),
             **LAW,
         },
     ),
@@ -332,7 +336,7 @@ ACTUATORS = {
     "name": NAME,
     "joint": Entry("name", "the joint it drives", required=True),
     "coordinate": Entry("whole", "which coordinate of it"),
-    "gear": Entry("number", "force = gear input"),
+    "gear": Entry("number", "force = gear * input"),
     "lower": Entry("limit", "of the input"),
     "upper": Entry("limit", "of the input"),
 }
@@ -412,7 +416,7 @@ MATERIAL = {
 }
 LOADS = {
     "value": Entry("numbers or law", "six numbers or expressions of t", True, ("N",) * 3 + ("N/m",) * 3),
-    "representation": Entry("name", "hybrid (axes of space) or body (turns with the sections)"),
+    "representation": Entry("name", "hybrid (world axes) or body (turns with the sections)"),
 }
 INTRINSIC = {
     **{name: Entry("strain or law", "[1/m]") for name in STRAINS[:3]},
@@ -453,7 +457,7 @@ SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "joints": JOINT_SPECS,
     "frames": KindSpec(Frame, "a named place on a body", FRAMES),
     "forces": FORCE_SPECS,
-    "actuators": KindSpec(Actuator, "what turns an input into a force on a joint", ACTUATORS),
+    "actuators": KindSpec(Actuator, "turns an input into a force on a joint", ACTUATORS),
     "constraints": CONSTRAINT_SPECS,
     "rods": KindSpec(Rod, "a slender body that bends", RODS),
     "reduced": KindSpec(ReducedBody.of_file, "an elastic body by its matrices of mass and stiffness", REDUCED),
@@ -463,7 +467,9 @@ INITIAL = {
     "v": Entry("by joint", "velocities of joints by name"),
     "poses": Entry("poses by body", "poses of bodies by name, for absolute coordinates"),
     "twists": Entry("by body", "body twists by name"),
-    "assemble": Entry("flag", "true: the start is put onto the constraints; false: it is refused if it is off them"),
+    "assemble": Entry(
+        "flag", "true: move the start onto the constraints; false: a start that violates them is an error"
+    ),
     "held": Entry("held", "names of joints (or bodies) whose values stay, or q and v; by default all that are given"),
     "mode": Entry("whole", "which assembly mode of a linkage with these values: 1 is the nearest to neutral"),
 }

@@ -13,7 +13,7 @@ from chasles.model.placement import as_numbers, check_name
 
 @dataclass(frozen=True)
 class Actuator:
-    """A drive on one coordinate of a joint: force = gear * input, the input held between lower and upper."""
+    """A motor on one coordinate of a joint: force = gear * input, with the input limited to lower and upper."""
 
     name: str
     joint: str

@@ -23,10 +23,11 @@ GROUND = "ground"  # the name of the inertial frame, on which everything stands
 class Body:
     """A rigid body.
 
-    mass [kg]; com: center of mass in the body's frame [m]; inertia: about the center of mass, in the axes of the body's
-    frame [kg m²], as a 3x3 matrix, six numbers (xx, xy, xz, yy, yz, zz) or three principal moments. With `density`
-    [kg/m³] instead, all three follow from the shapes; shapes without density are for drawing only.
-    physical=False takes numbers as they are that no distribution of mass has, as files of robots often hold.
+    mass [kg]; com: center of mass in the body's frame [m]; inertia [kg m²]: about the center of mass, in the axes of
+    the body's frame. It is a 3x3 matrix, its six entries (xx, xy, xz, yy, yz, zz; xy is -∫xy dm) or three principal
+    moments.
+    With `density` [kg/m³] instead, all three follow from the shapes; shapes without density are for drawing only.
+    physical=False accepts numbers that no distribution of mass has, as robot files often contain.
     """
 
     name: str

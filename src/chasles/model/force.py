@@ -38,7 +38,7 @@ class BetweenBodies:
 class Spring(BetweenBodies):
     """A spring with damper between a point on one body and a point on another (points in the bodies' frames [m]).
 
-    Pulls with stiffness (distance - length) + damping d(distance)/dt [N].
+    It pulls with stiffness (distance - length) + damping d(distance)/dt [N]; `length` is its free length [m].
     """
 
     name: str

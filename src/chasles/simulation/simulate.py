@@ -65,47 +65,42 @@ def simulate(
     file: str | Path | None = None,
     certificate: bool | float = True,
 ) -> Run:
-    """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
+    """Simulate a system over a span (begin, end) [s], and return a `Run`.
 
-    Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol, and none is longer than `max_step` [s]. A
-    number is taken for atol as it is, for angles [rad], lengths [m] and velocities; by default it is 1e-10 of 1 rad and
-    of the size of the bodies, so that units and sizes change nothing. `stops` are times [s] at which a step ends and
-    the next begins anew, for forces that jump there. Steps that follow the error also end where laws jump or change
-    fast with time, which is found out before. `max_evaluations` ends a run that takes too long. `save` and `events` as
-    in `solve`; an event sees the state y, which is (q, v, work) in joint coordinates. With `every` [s] the points are
-    at the start and at each such time after it, whatever the steps are, with the accuracy of the method.
+    The start. q and v are joint coordinates and velocities, in the order of `system.compile()` or by name:
+    {"elbow": 0.3}. By default q is neutral (zero; quaternions are the identity) and v zero. Values by name are kept
+    exactly, and the others are found so that all constraints hold. If there is no solution, an AssemblyError says
+    which values contradict each other. Arrays must satisfy the constraints, unless assemble=True projects them.
+    assemble=False rejects every start that violates them. `held` names the joints (or bodies, of poses) whose values
+    stay; the other values are guesses. {"q": [...], "v": [...]} sets it separately. `mode` is the number of an
+    assembly mode, 1 for the nearest to neutral. `run.start_changes` has what was changed or found, and a
+    StartChangedWarning names given values that did not stay.
 
-    `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
-    the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
-    generalized force for each velocity; or some by name, of actuators or joints, {"motor": 0.5}, and the others are
-    zero. q and v are joint coordinates and velocities, in both kinds of coordinates: of all joints, or of some by name,
-    {"elbow": 0.3}; loops and further constraints close the tree of `system.compile()`.
+    Steps. `step` [s] sets a fixed step. Otherwise steps follow the tolerances rtol (1e-8) and atol, and none is longer
+    than `max_step` [s]. By default atol is 1e-10 of 1 rad and of the size of the bodies; a number applies to angles
+    [rad], lengths [m] and velocities. Adaptive steps end where laws jump or change fast in time. `stops` are further
+    times [s] at which a step ends and the next one starts anew. `max_evaluations` ends a run that takes too long.
 
-    coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
-    bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
-    (bodies, 6). In joint coordinates `space` is that in which free joints are integrated: "auto" is "SO3xR3", where
-    their positions move by themselves; on "SE3" they move along screws. q and v are the same in both.
+    Output. `save` and `events` are those of `solve`; an event sees the state y, (q, v, work) in joint coordinates.
+    `every` [s] saves points at equal times, whatever the steps are, with the accuracy of the method. `file` names a
+    result file that is written during the run; `resume` continues it, with the same bits. Ctrl-C raises `Interrupted`,
+    whose `result` is the run so far.
 
-    With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
-    "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
-    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. In absolute
-    coordinates trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp
-    on the left.
+    Inputs. `control` is a constant input. `controller(t, q, v)` returns an input every `period` [s], which is held
+    until the next one. An input has one number for each actuator or, if there is none, for each velocity. It may also
+    be given by name, {"motor": 0.5}; the others are zero.
 
-    Of a start by name, what is given is held to the last bit. The rest is found so that all constraints are satisfied,
-    if need be from several guesses. An AssemblyError says which values contradict each other. If nothing is
-    given, all is found. Arrays and poses have to satisfy the constraints, unless assemble=True projects them there.
-    `held` names the joints (or bodies, of poses) whose values stay, or {"q": [...], "v": [...]}; other values are
-    guesses then. mode: which of the configurations that a linkage has with these values (`assembly_modes`), 1 for the
-    nearest to neutral. assemble=False refuses all that is off. What was changed or found is in `start_changes` of the
-    run, and a StartChangedWarning says so of values that were given.
+    Coordinates. "relative" are those of the joints. "absolute" are the poses of all bodies, with joints as constraints;
+    then the start may also be `poses` (bodies, 7) and body `twists` (bodies, 6). `space` is "SE3", "SO3xR3", "auto" or
+    a mapping of bodies to these; in joint coordinates it applies to free joints. In absolute coordinates
+    trivialization="right" takes spatial velocities.
 
-    With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
-    ended early, by Ctrl-C or however, `resume` continues it to the same bits. Ctrl-C raises `Interrupted`, a
-    KeyboardInterrupt whose `result` is the run so far.
+    Constraints. `stabilization` is "projection" after each step, "baumgarte", or None. Baumgarte's method is
+    g'' = -2 alpha g' - beta² g, with `baumgarte` = (alpha, beta) [1/s]. Keep both below a tenth of 1/step, and do not
+    tie them to the step, which would spoil the order.
 
-    `run.certificate` judges the run when it is asked for, and at the end of a run with a `file`; certificate=False
-    switches this off, and the verdict is "not judged"; certificate=10 lets it take ten times as long as usual.
+    `run.certificate` judges the run when you ask for it, and at the end of a run with a `file`. certificate=False
+    switches it off, certificate=10 allows ten times the usual effort.
     """
     task = planned(dict(locals()))  # all of them, so that none is forgotten when the run is described
     return task.carry_out(progress, None if file is None else task.recorder(file))
