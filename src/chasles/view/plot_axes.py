@@ -49,8 +49,8 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     if drawn not in (AS_LINES, AS_COUNTS):
         axes.set_yscale("log")
         _decades(axes)
-    elif all(np.abs(curves[k][1]).max(initial=0.0) < ROUNDING for curves in found for k in (used if curves else ())):
-        axes.set_ylim(-ROUNDING, ROUNDING)
+    elif (size := _largest(found, used)) < ROUNDING:
+        axes.set_ylim(*((-ROUNDING, ROUNDING) if size else (-1.0, 1.0)))
     elif panel.optional:  # parts of a sum, which is judged against zero
         axes.update_datalim([(t, 0.0) for t in ends[:1]])
         axes.autoscale_view(scalex=False)
@@ -180,3 +180,8 @@ def _decades(axes: Any) -> None:
         middle = np.sqrt(low * high)
         axes.set_ylim(middle / 10, middle * 10)
     axes.margins(x=0)
+
+
+def _largest(found: Sequence[Any], used: Sequence[int]) -> float:
+    """The largest magnitude of the curves that are drawn."""
+    return float(np.max([np.abs(curves[k][1]).max(initial=0.0) for curves in found if curves for k in used], initial=0))

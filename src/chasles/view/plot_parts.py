@@ -23,7 +23,7 @@ WORDS = {
 }
 SYMBOLS = ("q", r"\dot q", r"\ddot q")
 XYZ = ("$x$", "$y$", "$z$")
-VECTOR_SIZE = "size"  # the curve of the length of a vector, beside those of its components
+VECTOR_SIZE = "magnitude"  # the curve of the length of a vector, beside those of its components
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
 NAMED = 26  # characters of a name in a legend
 ROUNDING = 1e-12  # of the force of a joint on the length of the model, or of its torque
