@@ -128,7 +128,7 @@ def test_result_files_hold_the_laws(file, tmp_path):
         ('file = "cam.csv"', 'file = "none.csv"', True, "cannot be read: No such file"),
         ('x = "angle"', 'x = "angel"', True, "has no column 'angel'; did you mean 'angle'"),
         ('kind = "periodic"', 'kind = "cubic"', True, "kind is 'cubic'"),
-        ("x = [0, 0.5, 1]", "x = [0, 1, 0.5]", True, "0.5 follows 1; expected places in ascending order"),
+        ("x = [0, 0.5, 1]", "x = [0, 1, 0.5]", True, "0.5 follows 1; expected x in ascending order"),
         ("x = [0, 0.5, 1], ", "", True, "has no x and y"),
     ],
 )

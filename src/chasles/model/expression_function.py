@@ -194,10 +194,10 @@ def checked(table: Table) -> Table:
     """A table whose points can be joined; a ValueError says what is wrong with it."""
     kind, x, y = table
     if len(x) != len(y) or len(x) < 2:
-        raise ValueError(f"{kind}: {len(x)} places and {len(y)} values; expected as many, at least two")
+        raise ValueError(f"{kind}: {len(x)} numbers in x and {len(y)} in y; expected the same number, at least two")
     for before, after in itertools.pairwise(x):
         if not before < after:
-            raise ValueError(f"{kind}: {after:g} follows {before:g}; expected places in ascending order")
+            raise ValueError(f"{kind}: {after:g} follows {before:g}; expected x in ascending order")
     if kind == "periodic" and y[0] != y[-1]:
         raise ValueError(f"{kind}: begins with {y[0]:g} and ends with {y[-1]:g}; expected the same value")
     return table
