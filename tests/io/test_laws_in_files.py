@@ -120,6 +120,7 @@ def test_result_files_hold_the_laws(file, tmp_path):
     [
         ('"start + speed * t"', '"start + sped * t"', True, "'sped' is unknown here"),
         ('"start + speed * t"', '"smoth(t, 0, 1)"', True, "there is no function 'smoth'; did you mean 'smooth'"),
+        ('"-0.2 * v - push(t)"', '"-0.2 * v - pus(t)"', True, "no function or table 'pus'; did you mean 'push'"),
         ('"start + speed * t"', '"v + t"', True, "'v' is unknown here"),
         ('"start + speed * t"', '"t / 0"', True, "division by zero"),
         ('"-0.2 * v - push(t)"', '"-0.2 * v[1]"', False, r"uses v\[1\], but joint 'turn' has 1 of them"),

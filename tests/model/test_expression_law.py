@@ -178,7 +178,7 @@ MISTAKES = {
     "smooth(t, t, 2)": "only the first argument may depend on t",
     "trapezoid(t, 0, 1, 0.7)": "fraction is 0.7",
     "table(t, [0, 2, 1], [1, 2, 3])": "1 follows 2; expected x in ascending order",
-    "table(t, [0, 1], [1, 2, 3])": "2 places and 3 values",
+    "table(t, [0, 1], [1, 2, 3])": "2 numbers in x and 3 in y",
     "table(t, [0, t], [1, 2])": "something else than numbers",
     "periodic(t, [0, 1, 2], [1, 2, 3])": "expected the same value",
     "__import__('os')": "expected numbers",

@@ -17,8 +17,9 @@ import numpy as np
 from chasles.model import program as machine
 from chasles.model.expression import LONGEST_LAW, used_names
 from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED, TIME_NAME, Builder
-from chasles.model.expression_function import Table, Term
+from chasles.model.expression_function import LAW_FUNCTIONS, Table, Term
 from chasles.model.law import Law
+from chasles.model.suggestion import meant
 
 
 class Expression(Law):
@@ -184,7 +185,11 @@ class _Constants(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         node.args = [self.visit(argument) for argument in node.args]
-        if isinstance(node.func, ast.Name) and (table := self.tables.get(node.func.id)):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        known = name in self.tables or name in LAW_FUNCTIONS or name in ("q", "v", POINT_DISTANCE, POINT_SPEED)
+        if not known and (near := meant(name, self.tables)):
+            raise ValueError(f"there is no function or table {name!r}; {near}tables: {', '.join(self.tables)}")
+        if table := self.tables.get(name):
             points = [ast.List([_literal(value) for value in row], ast.Load()) for row in (table.x, table.y)]
             return ast.Call(ast.Name(table.kind, ast.Load()), [*node.args, *points], node.keywords)
         return node
