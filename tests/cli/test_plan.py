@@ -63,7 +63,7 @@ WRONG = {
     "what": (TASK + "[[keep]]\nlow = 0\n", r"keep\[0\]: says not what it is about; expected one of frame, joint"),
     "both": (TASK + '[[keep]]\njoint = "slide"\nspeed = "slide"\n', r"keep\[0\]: has joint and speed; expected one"),
     "frame": (TASK + '[[reach]]\nframe = "block"\n', r"reach\[1\]: a frame needs a position or a pose"),
-    "list": (TASK + '[keep]\njoint = "slide"\n', r"keep: is no list; write \[\[keep\]\]"),
+    "list": (TASK + '[keep]\njoint = "slide"\n', r"keep: is not a list; write \[\[keep\]\]"),
 }
 
 

@@ -54,7 +54,7 @@ def test_units():
         ("uniform(2, 1)", "lower bound first"),
         ("triangular(1, 5, 4)", "in order"),
         ("normal(1, inf)", "inf"),
-        ("normal 1 2", "is no distribution"),
+        ("normal 1 2", "is not a distribution"),
         ("normal(1, two)", "two"),
     ],
 )

@@ -134,7 +134,7 @@ def test_values_can_be_changed_by_path(written):
         ("inertia = [0.1, 0.1, 0.1]", "inertia = [1, 0.1, 0.1]", 14, r"bodies\[1\].inertia: .*triangle inequality"),
         ("axis = [0, 1, 1]", "axis = [0, 0, 0]", 23, r"joints\[1\].axis: .*no length"),
         ("axis = [0, 1, 1]", "axis = [0, 1]", 23, r"joints\[1\].axis: is \[0, 1\]; expected 3"),
-        ("axis = [0, 1, 1]", 'axis = [0, 1, "wide"]', 23, "'wide' is no parameter; known are length, radius"),
+        ("axis = [0, 1, 1]", 'axis = [0, 1, "wide"]', 23, "'wide' is not a parameter; known: length, radius"),
         ('kind = "revolute"', 'kind = "hinge"', 22, r"joints\[1\].kind: is 'hinge'; expected one of revolute"),
         ('kind = "revolute"\n', "", 20, r"joints\[1\].kind: is None; expected one of"),
         ('child = "lower"\n', "", 20, r"joints\[1\]: has no child"),
@@ -384,7 +384,7 @@ def test_what_a_file_says_of_start_and_simulation_is_not_dropped(tmp_path, writt
     assert [line.what for line in study.report.lines]  # what was taken
     again = ch.load(written(model_text(study), "again.toml"))
     np.testing.assert_array_equal(again.run().q, run.q)
-    with pytest.raises(TypeError, match=r"simulate: a Study is no system; .*\.system, and \.run\(\) simulates as"):
+    with pytest.raises(TypeError, match=r"simulate: a Study is not a system; .*\.system, and \.run\(\) simulates as"):
         ch.simulate(study, (0.0, 1.0))
     urdf = tmp_path / "one.urdf"
     urdf.write_text('<robot name="one"><link name="base"/></robot>')

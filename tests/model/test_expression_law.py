@@ -170,7 +170,7 @@ def test_break_points():
 MISTAKES = {
     "3 +": "is not an expression",
     "sinus(t)": "there is no function 'sinus'; did you mean 'sin'",
-    "x + 1": "'x' is unknown here; known are t",
+    "x + 1": "'x' is unknown here; known: t",
     "q": "'q' is unknown here",
     "1 / 0 + t": "division by zero",
     "smooth(t, 2, 1)": "begins at 2 and ends at 1",

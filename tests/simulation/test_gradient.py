@@ -217,7 +217,7 @@ def test_derivatives_given_with_the_function():
         ({"objective": ch.objective.end(lambda t, q, v: q)}, r"returned shape \(11, 3\); expected \(11,\)"),
         (
             {"objective": ch.objective.samples([0.05, 0.033], lambda t, q, v: q[:, 0])},
-            "t = 0.033 is no point of the run",
+            "t = 0.033 is not a point of the run",
         ),
         ({"parameters": {"mass": 3.0}, "by": "mass"}, "parameters need `system`"),
         ({"parameters": {"mass": 3.0}, "by": "mass", "system": pendulum}, "is not the system of the run"),

@@ -30,7 +30,7 @@ def convert(
     from chasles.io.model_writer import model_text
 
     if file.exists() and not force:
-        raise ValueError(f"convert: {file} is there already; give another name, or --force")
+        raise ValueError(f"convert: {file} already exists; give another name, or --force")
     study = load(model, base=base)
     try:
         file.write_text(model_text(study), encoding="utf-8")

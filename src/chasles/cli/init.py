@@ -37,7 +37,7 @@ def init(
         target = Path(f"{name}.toml") if file is None else file
         text, then = _model(name), f"now: chasles run {target}"
     if target.exists() and not force:
-        raise ValueError(f"init: {target} is there already; give another name, or --force")
+        raise ValueError(f"init: {target} already exists; give another name, or --force")
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -100,7 +100,7 @@ def find_run(
             raise ValueError(f"--set changes models; {name} is a run that was done")
         return opened_run(path, laws)
     if path.suffix.lower() in (".h5", ".hdf5"):
-        raise ValueError(f"there is no result file {name!r}" if not path.exists() else f"{name!r} is no result file")
+        raise ValueError(f"there is no result file {name!r}" if not path.exists() else f"{name!r} is not a result file")
     study = find_study(name, given, laws)
     options = {} if end is None else {"span": (study.options.get("span", (0.0, 0.0))[0], end)}
     with warnings.catch_warnings():

@@ -86,7 +86,7 @@ def run(
         mode = None
         if resume:
             if options or change or space or end is not None:
-                raise ValueError("run: --resume goes on with the options of the run; give no others")
+                raise ValueError("run: --resume continues with the options of the run; give no others")
             from chasles.io.result.reader import read
             from chasles.io.result.resume import resume as go_on
 

@@ -91,13 +91,13 @@ def sweep(
         raise ValueError(f"--output {output}: expected a name that ends in .h5 or .csv")
     study = output if output is not None and output.suffix == ".h5" else None
     if resume and study is None:
-        raise ValueError("sweep: --resume goes on with a study file; give it with -o study.h5")
+        raise ValueError("sweep: --resume continues a study file; give it with -o study.h5")
     processes = default_processes() if jobs is None else jobs
     where: Any = cluster or (None if processes == 1 else processes)
     try:
         found = ensemble(file, **given, executor=where, file=study, resume=resume, keep=keep, laws=functions, **options)
     except KeyboardInterrupt:
-        kept = f"; --resume goes on with {study}" if study else "; with -o study.h5 it could have been continued"
+        kept = f"; --resume continues {study}" if study else "; with -o study.h5 it could have been continued"
         print(f"interrupted{kept}", file=sys.stderr)
         sys.exit(INTERRUPTED_SWEEP)
     if output is not None and study is None:

@@ -84,7 +84,7 @@ def show_study(runs: list[str], members: str | None, output: Path | None, laws: 
     path = Path(runs[0])
     if path.suffix != ".h5" or not path.is_file() or not is_study(path):
         if members is not None:
-            raise ValueError(f"view: --members is for a study; {runs[0]} is none")
+            raise ValueError(f"view: --members is for a study; {runs[0]} is not a study")
         return False
     if len(runs) > 1:
         raise ValueError(f"view: {path.name} is a study; show it by itself")

@@ -95,9 +95,7 @@ class Distribution:
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
             near = meant(self.family, FAMILIES)
-            raise ValueError(
-                f"there is no distribution {self.family!r}; {near}known are {', '.join(map(form, FAMILIES))}"
-            )
+            raise ValueError(f"there is no distribution {self.family!r}; {near}known: {', '.join(map(form, FAMILIES))}")
         expected = FAMILIES[self.family].arguments
         if len(self.numbers) != len(expected):
             raise ValueError(f"{self.family} has {len(self.numbers)} numbers; expected {form(self.family)}")
@@ -140,7 +138,7 @@ def distribution(text: str | Distribution) -> Distribution:
         return text
     found = re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", text) if isinstance(text, str) else None
     if found is None:
-        raise ValueError(f"{text!r} is no distribution; expected one of {', '.join(map(form, FAMILIES))}")
+        raise ValueError(f"{text!r} is not a distribution; expected one of {', '.join(map(form, FAMILIES))}")
     parts: Sequence[str] = [part for part in found[2].split(",") if part.strip()]
     try:
         numbers = tuple(map(number, parts))

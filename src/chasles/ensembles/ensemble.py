@@ -145,7 +145,7 @@ def _finished(file: Path, title: dict[str, Any], work: Work) -> Ensemble:
 def _check_places(folder: Path | None, file: Path | None, resume: bool) -> None:
     """ValueError for places that cannot be written to."""
     if resume and file is None:
-        raise ValueError("ensemble: resume goes on with the study in a file; give file=... too")
+        raise ValueError("ensemble: resume continues the study in a file; give file=... too")
     if file is not None and (file.suffix not in ENDINGS or file.is_dir()):
         raise ValueError(f"ensemble: file is {str(file)!r}; expected the name of a study file, such as study.h5")
     if folder is not None and folder.exists() and not folder.is_dir():

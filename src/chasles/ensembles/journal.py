@@ -57,7 +57,7 @@ class Journal:
         with self.file.open("rb") as stream:
             head = stream.read(TITLE_HEAD.size)
             if len(head) < TITLE_HEAD.size or head[:4] != b"STUD":
-                raise JournalError(f"{self.file} is no journal of an ensemble")
+                raise JournalError(f"{self.file} is not the journal of an ensemble")
             title = stream.read(TITLE_HEAD.unpack(head)[1])
             if title != self._title:
                 try:

@@ -111,7 +111,7 @@ class Quantity:
         except ValueError as error:
             raise QuantityError(f"quantity {self.text!r}: {str(error).removeprefix('plot: ')}") from None
         if any(panel.kind != OVER_TIME for panel in made):
-            raise QuantityError(f"quantity {self.text!r}: {self.name!r} is no function of time; expected one that is")
+            raise QuantityError(f"quantity {self.text!r}: {self.name!r} is not a function of time")
         if self.norm and len(made) > 1:
             which = " or ".join(f"{self.name}.{panel.label.split()[0]}" for panel in made)
             raise QuantityError(f"quantity {self.text!r}: {self.name!r} has parts in other units; expected {which}")

@@ -125,7 +125,7 @@ def open_study(file: Path, model: Any = None, laws: Mapping[str, Any] | None = N
     if not file.is_file():
         raise ValueError(f"there is no file {str(file)!r}")
     if not is_study(file):
-        raise ValueError(f"{file} is no file of a study; `chasles sweep` and `ensemble(file=...)` write them")
+        raise ValueError(f"{file} is not a study file; `chasles sweep` and `ensemble(file=...)` write them")
     try:
         with h5py.File(file) as stored:
             title = json.loads(stored.attrs["title"])

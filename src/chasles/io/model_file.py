@@ -252,16 +252,14 @@ class _Builder:
         for source in sources:
             table = source.data.get("parameters", {})
             if not isinstance(table, dict):
-                raise source.error("parameters", "is no table; write [parameters] and then name = value")
+                raise source.error("parameters", "is not a table; write [parameters] and then name = value")
             given |= table
         for path in list(changes):
             if path.startswith("parameters.") or (path in given and path not in TOP):  # by its name alone too
                 name = path.removeprefix("parameters.")
                 if name not in given:
                     near = meant(name, given)
-                    raise ValueError(
-                        f"--set {path}: there is no parameter {name!r}; {near}known are {', '.join(given)}"
-                    )
+                    raise ValueError(f"--set {path}: there is no parameter {name!r}; {near}known: {', '.join(given)}")
                 given[name] = self.changes.pop(path)
         try:
             self.reader = Reader({}, laws)
@@ -281,11 +279,13 @@ class _Builder:
             given = source.data.get("tables", {})
             if not isinstance(given, dict):
                 raise source.error(
-                    "tables", "is no table; write [tables] and then name = { file = ..., x = ..., y = ... }"
+                    "tables", "is not a table; write [tables] and then name = { file = ..., x = ..., y = ... }"
                 )
             for name, value in given.items():
                 if not name.isidentifier() or name in LAW_FUNCTIONS or name in TABLES:
-                    raise source.error(f"tables.{name}", "is no name for a table; expected one that is not taken")
+                    raise source.error(
+                        f"tables.{name}", "is not a valid name for a table; expected one that is not taken"
+                    )
                 try:
                     found[name] = read_table(value, source.file.parent, lambda given: self.reader.numbers(given, None))
                 except ValueError as error:
@@ -294,7 +294,9 @@ class _Builder:
 
     def _parameter(self, name: str, value: Any) -> float | str:
         if not name.isidentifier():
-            raise self.main.error(f"parameters.{name}", "is no name for a parameter; expected letters, digits and _")
+            raise self.main.error(
+                f"parameters.{name}", "is not a valid name for a parameter; expected letters, digits and _"
+            )
         try:
             if isinstance(value, str):
                 if (found := quantity(value)) is None:
@@ -393,7 +395,7 @@ class _Builder:
         for source in self.sources:
             entries = source.data.get(section, [])
             if not isinstance(entries, list):
-                raise source.error(section, f"is no list; write [[{section}]] before each of them")
+                raise source.error(section, f"is not a list; write [[{section}]] before each of them")
             for k, entry in enumerate(entries):
                 place, reader = f"{section}[{k}]", self.reader
                 if section == "constraints" and (waits := self._waiting(source, place, entry)) is not None:
@@ -497,7 +499,7 @@ class _Builder:
 
     def _by_name(self, source: Source, path: str, given: Any, kind: str, whose: str) -> dict[str, Any]:
         if not isinstance(given, dict):
-            raise source.error(path, "is no table; write name = value for each")
+            raise source.error(path, "is not a table; write name = value for each")
         found = {}
         for name, value in given.items():
             units: Units = [("rad/s",)] * 3 + [("m/s",)] * 3
@@ -521,7 +523,7 @@ class _Builder:
         for source in self.sources:
             entry = source.data.get(section, {})
             if not isinstance(entry, dict):
-                raise source.error(section, f"is no table; write [{section}]")
+                raise source.error(section, f"is not a table; write [{section}]")
             entry = dict(entry)
             if source is self.main:
                 self._put_changes(f"{section}.", entry)

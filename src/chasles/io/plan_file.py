@@ -63,13 +63,13 @@ class PlanReader:
             if key not in found:
                 raise self.source.error("", f"has no {key}: {TASK[key].what}")
         if not isinstance(tables["costs"], Mapping):
-            raise self.source.error("costs", "is no table; write [costs]")
+            raise self.source.error("costs", "is not a table; write [costs]")
         weights = self._fields("costs", tables["costs"], COSTS)
         costs: list[Any] = [getattr(terms, key)(weight) for key, weight in weights.items()]
         limits: list[Any] = []
         for key in LISTS:
             if not isinstance(tables[key], list):
-                raise self.source.error(key, f"is no list; write [[{key}]] before each of them")
+                raise self.source.error(key, f"is not a list; write [[{key}]] before each of them")
             for k, entry in enumerate(tables[key]):
                 (costs if key == "track" else limits).append(self._term(key, f"{key}[{k}]", entry))
         if not costs:

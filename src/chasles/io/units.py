@@ -101,7 +101,7 @@ def unit_of(text: str) -> Unit:
         if part is None or part[2] not in UNITS:
             word = part[2] if part else given[at:].strip()
             near = meant(word, filter(None, UNITS))
-            raise ValueError(f"unit {given!r}: {word!r} is unknown; {near}known are {', '.join(filter(None, UNITS))}")
+            raise ValueError(f"unit {given!r}: {word!r} is unknown; {near}known: {', '.join(filter(None, UNITS))}")
         power = int(part[3]) if part[3] else _RAISED.get(part[4], 1)
         found = found.times(UNITS[part[2]], -power if part[1] == "/" else power)
         at = part.end()

@@ -169,7 +169,7 @@ class _Urdf:
             return Body(*numbers)
         except ValueError:
             if value < 0:
-                raise mass.error("value", f"of link {name!r} is {value:g}; expected no negative number") from None
+                raise mass.error("value", f"of link {name!r} is {value:g}; expected zero or more") from None
         low, _, high = np.linalg.eigvalsh(inertia)
         why = "negative moments, or moments without mass"
         if value and low >= -spatial.STRUCTURE_TOLERANCE * high:
@@ -220,7 +220,7 @@ class _Urdf:
         ):
             value = limit.number(key, math.inf, infinite=True)
             if value < 0:
-                raise limit.error(key, f"of joint {name!r} is {value:g}; expected no negative number")
+                raise limit.error(key, f"of joint {name!r} is {value:g}; expected zero or more")
             if math.isfinite(value):
                 own[f"{key}_limit"] = value
                 self.report.took(f"limits of {key}", name, why)

@@ -58,7 +58,7 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
             if name in CONSTANTS:
                 return CONSTANTS[name]
             known = ", ".join([*names, *CONSTANTS])
-            raise ValueError(f"{name!r} is no parameter; known are {known}")
+            raise ValueError(f"{name!r} is not a parameter; known: {known}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, names)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):

@@ -169,7 +169,7 @@ class Builder:
         if name in CONSTANTS:
             return number(CONSTANTS[name])
         known = ", ".join([*self.variables, *self.names, *CONSTANTS])
-        raise ValueError(f"{name!r} is unknown here; known are {known}")
+        raise ValueError(f"{name!r} is unknown here; known: {known}")
 
     def _of_joint(self, name: str, joint: str, more: Sequence[ast.expr]) -> Term:
         """A coordinate or velocity of another joint, q("crank"), q("guide", 1)."""
@@ -194,14 +194,14 @@ class Builder:
 
     def _component(self, name: str, index: int) -> Term:
         if name not in self.variables:
-            raise ValueError(f"{name!r} is unknown here; known are {', '.join(self.variables)}")
+            raise ValueError(f"{name!r} is unknown here; known: {', '.join(self.variables)}")
         self.count[name] = max(self.count[name], index + 1)
         return Term([ARRAYS[name], index])
 
     def _call(self, name: str, arguments: list[Term]) -> Term:
         if name not in LAW_FUNCTIONS:
             near = meant(name, LAW_FUNCTIONS)
-            raise ValueError(f"there is no function {name!r}; {near}known are {', '.join(LAW_FUNCTIONS)}")
+            raise ValueError(f"there is no function {name!r}; {near}known: {', '.join(LAW_FUNCTIONS)}")
         function = LAW_FUNCTIONS[name]
         if not function.least <= len(arguments) <= function.most:
             raise ValueError(f"{name} takes {function.form}; {len(arguments)} given")

@@ -57,7 +57,7 @@ class Spring(BetweenBodies):
         for name in ("stiffness", "damping", "length"):
             value = float(as_numbers(where, name, getattr(self, name), ()))
             if value < 0:
-                raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
+                raise ValueError(f"{where}: {name} is {value:g}; expected zero or more")
             object.__setattr__(self, name, value)
 
 
@@ -144,7 +144,7 @@ def _six_by_six(where: str, name: str, given: Any) -> tuple[Any, ...]:
     matrix = np.diag(value) if value.ndim == 1 else value
     diagonal = np.diag(matrix)
     if (diagonal < 0).any():
-        raise ValueError(f"{where}: {name} has {diagonal.min():g} on its diagonal; expected no negative number")
+        raise ValueError(f"{where}: {name} has {diagonal.min():g} on its diagonal; expected zero or more")
     unit = np.where(diagonal > 0, diagonal, 1.0) ** -0.5  # rows have different units: judged beside the diagonal
     scaled = matrix * np.outer(unit, unit)
     if np.abs(scaled - scaled.T).max() > SYMMETRIC:

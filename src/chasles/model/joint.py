@@ -102,11 +102,11 @@ class Joint:
             self._set(name, _each(where, name, getattr(self, name), self.nv))
         for name in PER_VELOCITY[:5] + PER_VELOCITY[-2:]:
             if min(getattr(self, name), default=0.0) < 0:
-                raise ValueError(f"{where}: {name} is {getattr(self, name)}; expected no negative number")
+                raise ValueError(f"{where}: {name} is {getattr(self, name)}; expected zero or more")
         for name in ("friction_speed", "stop_stiffness", "stop_damping"):
             value = float(as_numbers(where, name, getattr(self, name), ()))
             if not value >= 0:
-                raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
+                raise ValueError(f"{where}: {name} is {value:g}; expected zero or more")
             self._set(name, value)
         if any(self.static_friction) and self.friction_speed > 0:
             raise ValueError(f"{where}: static_friction is for stick-slip friction; set friction_speed = 0 too")
@@ -136,7 +136,7 @@ class Joint:
         for name in LOADED:
             value = float(as_numbers(where, name, getattr(self, name), ()))
             if not 0.0 <= value < np.inf:
-                raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
+                raise ValueError(f"{where}: {name} is {value:g}; expected zero or more")
             self._set(name, value)
         sizes = {"bearing_radius": "revolute", "guide_length": "prismatic", "thread_radius": "helical"}
         for name, kind in sizes.items():

@@ -87,7 +87,7 @@ class ReducedBody:
             )
         object.__setattr__(self, "damping", float(as_numbers(where, "damping", self.damping, ())))
         if self.damping < 0.0:
-            raise ValueError(f"{where}: damping is {self.damping:g}; expected no negative time [s]")
+            raise ValueError(f"{where}: damping is {self.damping:g}; expected zero or more [s]")
         most = len(self.mass) - 6
         if self.shapes is not None and not (isinstance(self.shapes, int | np.integer) and 1 <= self.shapes <= most):
             raise ValueError(f"{where}: shapes is {self.shapes!r}; expected 1 to {most}, or None for all")

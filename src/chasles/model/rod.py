@@ -127,7 +127,7 @@ class Rod:
         for name in ("damping", "twist"):
             object.__setattr__(self, name, float(as_numbers(where, name, getattr(self, name), ())))
         if self.damping < 0.0:
-            raise ValueError(f"{where}: damping is {self.damping:g}; expected no negative time [s]")
+            raise ValueError(f"{where}: damping is {self.damping:g}; expected zero or more [s]")
         if self.up is not None:
             object.__setattr__(self, "up", tuple(as_numbers(where, "up", self.up, (3,)).tolist()))
         for name, known in (("element", ELEMENTS), ("masses", MASSES)):

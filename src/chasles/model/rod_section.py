@@ -38,7 +38,7 @@ class Material:
         if not -1.0 < self.nu <= 0.5:
             raise ValueError(f"material: nu is {self.nu:g}; expected a number above -1, up to 0.5")
         if self.density < 0.0:
-            raise ValueError(f"material: density is {self.density:g}; expected no negative number [kg/m³]")
+            raise ValueError(f"material: density is {self.density:g}; expected zero or more [kg/m³]")
 
     @property
     def shear_modulus(self) -> float:
@@ -209,7 +209,7 @@ class Stiffness(Section):
             as_numbers(where, "moments", self.moments, (3,)),
         )
         if density < 0.0 or (moments < 0.0).any():
-            raise ValueError(f"{where}: density {density:g}, moments {moments.tolist()}; expected no negative number")
+            raise ValueError(f"{where}: density {density:g}, moments {moments.tolist()}; expected zero or more")
         object.__setattr__(self, "density", float(density))
         object.__setattr__(self, "moments", tuple(moments.tolist()))
 

@@ -114,7 +114,7 @@ class Account:
         elif isinstance(cost, Wish):
             self.wishes.append(cost)
         else:
-            raise TypeError(f"{CALLER}: {cost!r} is no cost; expected effort, duration, tracking or final")
+            raise TypeError(f"{CALLER}: {cost!r} is not a cost; expected effort, duration, tracking or final")
 
     def _numbers(
         self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray

@@ -46,8 +46,8 @@ def prepare(
     """Dynamics and state at the start. Arguments as in `simulate`."""
     if not isinstance(system, System | Mechanism | ClosedMechanism | AbsoluteMechanism):
         raise TypeError(
-            f"{where}: a {type(system).__name__} is no system; expected a System, or what system.compile() gives. What "
-            "load() gives has its system in .system, and .run() simulates as its file says"
+            f"{where}: a {type(system).__name__} is not a system; expected a System or a compiled mechanism. The "
+            "result of load() has its system in .system, and .run() simulates as its file says"
         )
     if stabilization not in ("projection", "baumgarte", None):
         raise ValueError(f'{where}: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')

@@ -134,8 +134,8 @@ def samples(times: ArrayLike, function: Function) -> Measure:
         if (off > 1e-9 * span).any():
             missing = wanted[np.argmax(off)]
             raise ValueError(
-                f"gradient: t = {missing:.6g} is no point of the run; simulate with stops=times, or with a step that "
-                "meets them"
+                f"gradient: t = {missing:.6g} is not a point of the run; simulate with stops=times, or with a step "
+                "that meets them"
             )
         weights = np.bincount(near, minlength=len(t)).astype(float)
         return float(weights @ values), weights

@@ -70,8 +70,8 @@ class Variants:
             _check_arguments(model, parameters)
         else:
             raise TypeError(
-                f"{WHERE}: a {type(model).__name__} is no system; expected a System, what system.compile() gives, or a "
-                "function of the parameters that returns one. What load() gives has its own, study.run_batch()"
+                f"{WHERE}: a {type(model).__name__} is not a system; expected a System, a compiled mechanism, or a "
+                "function of the parameters that returns a System. For the result of load() use study.run_batch()"
             )
 
     def model(self, i: int) -> Made:
