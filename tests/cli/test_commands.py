@@ -81,7 +81,7 @@ def test_from_the_gallery_to_a_file_of_ones_own(tmp_path):
     assert result.returncode == 0, result.stderr
     again = run("init", "heavy_top", str(file))
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     changed = run(
         "run", str(file), "--set", "parameters.arm=0.25", "--set", "gravity=[0, 0, -9.81]", "--end", "0.05", "--json"
     )

@@ -254,7 +254,7 @@ BAD = {
     "no rise": ("t,joints.pivot\n0,1\n0,2\n1,2\n", "times must rise"),
     "unit": ("t,joints.pivot [mm]\n0,1\n1,2\n", "is 'mm', a length; expected an angle"),
     "unknown unit": ("t,joints.pivot [furlong]\n0,1\n1,2\n", "'furlong' is unknown"),
-    "time": ("t [m],joints.pivot\n0,1\n1,2\n", "is no time"),
+    "time": ("t [m],joints.pivot\n0,1\n1,2\n", "is not a time"),
     "no time": ("x,joints.pivot\n0,1\n1,2\n", "no columns of times"),
     "short": ("t,joints.pivot\n0,1\n", "at least two rows"),
     "too few": ("t,joints.pivot\n0,\n1,1\n", "1 numbers were measured, for 2 unknowns"),

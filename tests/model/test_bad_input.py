@@ -67,7 +67,7 @@ JOINTS = {
         "joint 'elbow': the quaternion of at has length 1.41421356; expected 1",
     ),
     "frame is no pose": (lambda: make.weld("elbow", "a", "b", at=2 * np.eye(4)), "joint 'elbow': at is not a pose"),
-    "damping": (lambda: make.spherical("elbow", "a", "b", damping=-1.0), "joint 'elbow': damping is .* no negative"),
+    "damping": (lambda: make.spherical("elbow", "a", "b", damping=-1.0), "joint 'elbow': damping is .* zero or more"),
     "two dampings": (
         lambda: make.revolute("elbow", "a", "b", axis=(0, 0, 1), damping=(1, 2)),
         r"joint 'elbow': damping has shape \(2,\); expected a number or 1 numbers",

@@ -271,7 +271,7 @@ WRONG = {
     "shape": ({"guess": np.zeros((4, 1))}, r"the guess has shape \(4, 1\); expected \(5, 1\)"),
     "bounds": ({"low": 2.0, "high": 1.0}, "input 0 has nothing between its bounds"),
     "low": ({"low": [1.0, 2.0]}, "low is .*; expected a number, or one for each of 1 inputs"),
-    "cost": ({"costs": [3.0]}, "3.0 is no cost"),
+    "cost": ({"costs": [3.0]}, "3.0 is not a cost"),
     "weights": ({"costs": ch.plan.effort([1.0, 2.0])}, "effort has 2 weights"),
     "joint": ({"limits": ch.plan.keep(ch.plan.joint("none"), 0, 1)}, "no joint 'none'"),
     "frame": ({"costs": ch.plan.final(ch.plan.frame("block", [1.0, 2.0]))}, "has 2 numbers; expected a position"),

@@ -217,7 +217,7 @@ def broken(what):
             "without mass": {"mass": mass * np.outer([*[1.0] * 13, 0.0], [*[1.0] * 13, 0.0])},
             "leaves a motion free": {"stiffness": stiffness * np.outer([*[1.0] * 13, 0.0], [*[1.0] * 13, 0.0])},
             "expected 1 to 8": {"shapes": 9},
-            "no negative time": {"damping": -1.0},
+            "damping is -1; expected zero or more": {"damping": -1.0},
         }[what]
     )
 
@@ -227,7 +227,7 @@ def broken(what):
     [
         *("not symmetric", "below zero", "negative eigenvalue", "the same coordinates", "expected a square matrix"),
         *("for 3 interfaces", "holds it against", "or is the order not", "interfaces at other places", "without mass"),
-        *("leaves a motion free", "expected 1 to 8", "no negative time"),
+        *("leaves a motion free", "expected 1 to 8", "damping is -1; expected zero or more"),
     ],
 )
 def test_mistakes_are_named(message):

@@ -117,7 +117,7 @@ def _recording(name: str, columns: dict[str, np.ndarray], units: dict[str, str])
         sizes = ", ".join(f"{key!r} {len(column)}" for key, column in columns.items())
         raise ValueError(f"{name}: columns have different lengths: {sizes}")
     if (unit := units.get(times[0], "")) and unit_of(unit).dimension != unit_of("s").dimension:
-        raise ValueError(f"{name}: column {times[0]!r} is in {unit!r}, which is no time [s]")
+        raise ValueError(f"{name}: column {times[0]!r} is in {unit!r}, which is not a time [s]")
     t = columns.pop(times[0])
     return Recording(name, t, columns, units)
 
