@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.view.curve import QUATERNION, TOLERANCE, Samples, fitted, quanta
+from chasles.view.curve import EVEN, QUATERNION, TOLERANCE, Fit, Samples, fitted, quanta
 from chasles.view.page_data import PageMotion, run_data
 from chasles.view.page_html import as_json, page_text, read
 from chasles.view.picture import Film
@@ -36,6 +36,18 @@ def test_the_curve_is_that_of_the_run_between_its_points_too(case, runs):
     assert off[..., :4].max() < 2.5e-7
     assert off[..., 4:].max() < 1e-6
     assert max(curve.error) < 1e-6
+
+
+@pytest.mark.parametrize("off", [1e-15, 1e-12, 1e-9])
+def test_pieces_share_polynomials_only_if_their_samples_are_at_equal_distances(off):
+    t = np.linspace(3.0, 4.0, 301) + off * np.random.default_rng(5).uniform(-1.0, 1.0, 301)
+    fit = Fit(Samples(t, np.empty((301, 1, 7)), np.ones(301, dtype=bool)))
+    for first, stop in [(0, 300), (7, 39), (100, 108), (250, 253), (11, 12)]:
+        basis, _ = fit._polynomials(first, stop)
+        x = (2 * t[first : stop + 1] - t[first] - t[stop]) / (t[stop] - t[first])
+        even = np.abs(x - np.linspace(-1, 1, len(x))).max()
+        assert np.abs(basis[:, 1] - x).max() < 1.01 * EVEN
+        assert (basis is fit.even[stop - first][1]) == (even <= EVEN)
 
 
 def rotor(damping):

@@ -205,6 +205,10 @@ class Fit:
         self.cuts = np.empty(0, dtype=int) if samples.cuts is None else np.flatnonzero(samples.cuts)
         self.known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
         self.even: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        # how far samples are off equal distances, in these; half as much again for the rounding of what is computed
+        span = self.t[-1] - self.t[0]
+        equal = np.linspace(self.t[0], self.t[-1], len(self.t))
+        self.off = 1.5 * float(abs(self.t - equal).max()) * (len(self.t) - 1) / span if span > 0 else np.inf
 
     def tracks(
         self, values: np.ndarray, quantum: float, drawn: np.ndarray | None = None, bodies: list[int] | None = None
@@ -221,7 +225,7 @@ class Fit:
             waiting = [(begin, end, everything)]
             while waiting:  # from left to right
                 first, stop, active = waiting.pop()
-                cut = int(np.searchsorted(self.cuts, first, "right"))
+                cut = int(self.cuts.searchsorted(first, "right")) if len(self.cuts) else 0
                 if cut < len(self.cuts) and self.cuts[cut] < stop:
                     longest, middle = max(longest, 1), int(self.cuts[cut])
                     waiting += [(middle, stop, active), (first, middle, active)]
@@ -251,7 +255,7 @@ class Fit:
         self, first: int, stop: int, p: np.ndarray, quantum: float, widest: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Whole coefficients (tracks, terms, 3) of p (tracks, times, 3), and which tracks they suffice for."""
-        near = np.abs(p).max(axis=(1, 2)) < widest
+        near = _largest(p) < widest
         whole = np.zeros((len(p), TERMS, 3), dtype=np.int64)
         if not near.any() and stop - first > 1:
             return whole, near
@@ -260,7 +264,7 @@ class Fit:
         whole[:, : basis.shape[1]] = rounded
         if stop - first == 1:
             return whole, np.ones(len(p), dtype=bool)
-        off = np.abs(basis @ (rounded * quantum) - p).max(axis=(1, 2))
+        off = _largest(basis @ (rounded * quantum) - p)
         return whole, near & (off <= PARTS * quantum * (1 - 1e-9))
 
     def _polynomials(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
@@ -268,23 +272,30 @@ class Fit:
         the rounding of times, share those of their number."""
         if (first, stop) in self.known:
             return self.known[first, stop]
-        t, n = self.t[first : stop + 1], stop - first
-        x = (t - 0.5 * (t[0] + t[-1])) * (2 / (t[-1] - t[0]))
+        n = stop - first
         if n not in self.even:
             even = np.linspace(-1.0, 1.0, n + 1)
             self.even[n] = even, *_solved(even)
         even, basis, solver = self.even[n]
-        if abs(x - even).max() > EVEN:
-            basis, solver = _solved(x)
+        if 4 * self.off / n > EVEN:  # else they are: two ends and a sample are off, each by that much of half a piece
+            t = self.t[first : stop + 1]
+            x = (t - 0.5 * (t[0] + t[-1])) * (2 / (t[-1] - t[0]))
+            if abs(x - even).max() > EVEN:
+                basis, solver = _solved(x)
         self.known[first, stop] = basis, solver
         return basis, solver
 
     def _middle(self, first: int, stop: int) -> int:
         """Where a piece is cut: at the break next to its middle, if there is one inside."""
         middle = first + (stop - first) // 2
-        at = int(np.searchsorted(self.breaks, middle))
+        at = int(self.breaks.searchsorted(middle))
         near = [int(k) for k in self.breaks[max(at - 1, 0) : at + 1] if first < k < stop]
         return min(near, key=lambda k: abs(k - middle), default=middle)
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    """The largest size of each (tracks, times, 3): along one axis, which NumPy finds quicker than along two."""
+    return np.asarray(np.abs(values).reshape(len(values), -1).max(axis=1))
 
 
 def _solved(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,8 @@ def overview(labeled: Mapping[str, Any], size: tuple[float, float] | None = None
         drawn.set_anchor("NW")
         if len(first):
             drawn.set_title(written(f"$t = {(first.t[0] + first.t[-1]) / 2:.4g}$ s"), loc="left")
-            drawn.imshow(_still(first), interpolation="hanning")
+            # with an alpha channel: matplotlib adds one of float64, and computes with twice as many bytes from there on
+            drawn.imshow(_opaque(_still(first)), interpolation="hanning")
         axes = [add_axes(figure, grid[k, 1], panel) for k, panel in enumerate(wanted)]
         draw(axes, wanted, labeled, others)
         if len(runs) > 1 and (legend := axes[0].get_legend()):  # the heading tells the lines of the runs
@@ -66,6 +67,11 @@ def _still(run: Any) -> np.ndarray:
 
     film = Film(run, LEFT)
     return film.image((film.first + film.last) / 2, FINE)
+
+
+def _opaque(image: np.ndarray) -> np.ndarray:
+    """Pixels (rows, columns, 3) as red, green, blue and an alpha of 255."""
+    return np.concatenate([image, np.full((*image.shape[:2], 1), 255, dtype=np.uint8)], axis=2)
 
 
 def _heading(labeled: Mapping[str, Any]) -> str:

