@@ -303,6 +303,26 @@ class System:
         computes with it: it is not the model any more."""
         return replace(self, rods=PlacedRods(self.rods), **changes)
 
+    def with_numbers(
+        self,
+        bodies: Sequence[Body],
+        joints: Sequence[Joint] | None = None,
+        forces: Sequence[Force] | None = None,
+        gravity: ArrayLike | None = None,
+    ) -> System:
+        """This system with parts that differ from its own in valid numbers alone, so that nothing is checked again.
+        For code that makes many of them."""
+        found = object.__new__(System)
+        own = {item.name: getattr(self, item.name) for item in fields(System)}
+        own |= {"bodies": tuple(bodies), "_index": {**self._index, "body": {body.name: body for body in bodies}}}
+        if joints is not None:
+            own["joints"] = tuple(joints)
+            own["_index"]["joint"] = {joint.name: joint for joint in joints}
+        own |= {} if forces is None else {"forces": tuple(forces)}
+        own |= {} if gravity is None else {"gravity": gravity}
+        found.__dict__.update(own)
+        return found
+
     def with_body(self, *bodies: Body) -> System:
         """This system with more bodies."""
         return replace(self, bodies=(*self.bodies, *bodies))

@@ -30,7 +30,7 @@ from chasles.relative import (
 from chasles.relative.groups import Centroidal, MomentumForm, Terms, TwistForm
 from chasles.relative.limits import JointLimits, joint_limits
 from chasles.relative.raw import Raw
-from chasles.relative.tree_tables import NO_NUMBERS, tables_of
+from chasles.relative.tree_tables import NO_NUMBERS, TreeTables, tables_of
 from chasles.screw.representation import check_representation
 
 if TYPE_CHECKING:  # each is loaded when it is asked for: together they are a tenth of the package
@@ -69,7 +69,17 @@ class Mechanism:
 
     def __init__(self, system: System, threads: int = 1, sprung: bool = False):
         """sprung: whether joints have a place for springs and dampers even if none has any, for derivatives."""
-        self.system, self.threads, self.tables = system, threads, tables_of(system, threads, sprung)
+        self._take(system, tables_of(system, threads, sprung))
+
+    @classmethod
+    def of_tables(cls, system: System, tables: TreeTables) -> Mechanism:
+        """The mechanism of a system whose tables are there."""
+        found = object.__new__(cls)
+        found._take(system, tables)
+        return found
+
+    def _take(self, system: System, tables: TreeTables) -> None:
+        self.system, self.threads, self.tables = system, tables.threads, tables
         self.tree, self.nq, self.nv, self.bodies = self.tables.tree, self.tables.nq, self.tables.nv, self.tables.bodies
         self.joints = tuple(joint.name for joint in self.tree.joints if joint.nv)
         of_tree = self.tables.configuration

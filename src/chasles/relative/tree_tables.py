@@ -22,7 +22,7 @@ from chasles.relative.configuration import Configuration
 from chasles.relative.derivative.factor import subtree_ends
 from chasles.relative.direct_calls import UNIT_TOLERANCE, DirectCalls
 from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HEAD, LINK, SPHERICAL, link_table
-from chasles.relative.tree import build
+from chasles.relative.tree import Tree, build
 from chasles.screw.representation import check_representation
 
 if TYPE_CHECKING:
@@ -70,6 +70,19 @@ class TreeTables:
         self.direct = DirectCalls(self.topology, self.numbers, self.sizes, self.quaternions, possible=whole)
         self._one_state: dict[tuple[Any, ...], OneState] = {}
         self._known_places: dict[tuple[str, ...] | None, tuple[np.ndarray, np.ndarray]] = {}
+
+    def with_numbers(self, system: System, tree: Tree, same_forces: bool) -> TreeTables:
+        """Those of a system that differs in numbers alone."""
+        found = object.__new__(type(self))
+        kept = ("threads", "sprung", "topology", "nq", "nv", "links", "sizes", "bodies", "quaternions", "configuration")
+        found.__dict__.update({name: vars(self)[name] for name in kept})
+        found.system, found.tree, found.numbers, found._one_state = system, tree, tree.numbers, {}
+        found._known_places = self._known_places
+        whole = tree.dependence is None
+        found.direct = DirectCalls(found.topology, tree.numbers, found.sizes, found.quaternions, possible=whole)
+        if same_forces:
+            found.__dict__["acting"] = self.acting
+        return found
 
     @cached_property
     def acting(self) -> Acting:

@@ -21,11 +21,6 @@ class LoopAlignment:
         on_link = quaternion_to_matrix(tree.tree.body_in_link[:, :4])
         frames = {link: (k, on_link[carrying[link]]) for k, link in enumerate(used)}
         self.tree, self.alignment = tree, links.seen_from(frames)
-        place = {(closing.groups[g][0], k): r for r, (g, k) in enumerate(closing.rows)}
-        where = [
-            (j, k, place[int(t), k]) for j, t in enumerate(links.tiles) for k in range(2 + int(links.three_axes[j]))
-        ]
-        self._tile, self._row, self.rows = (np.array(column, dtype=int) for column in np.reshape(where, (-1, 3)).T)
 
     def rotations(self, q: np.ndarray) -> np.ndarray:
         """Of the bodies concerned, (..., bodies, 3, 3)."""
@@ -34,12 +29,3 @@ class LoopAlignment:
     def turned(self, q: np.ndarray) -> dict[str, float]:
         """The joints that are the wrong way round at a configuration, and by what angle [rad]."""
         return self.alignment.turned(self.rotations(q)) if self.names else {}
-
-    def replace(self, q: np.ndarray, residual: np.ndarray, jacobian: np.ndarray) -> None:
-        """Write the rows to assemble with (`Alignment.rows`) in the place of the dot products."""
-        if self.names:
-            g, J = self.alignment.rows(self.rotations(q))
-            spins = self.tree.jacobian(q, self.names)[:, :3]
-            spins = np.concatenate([spins, np.zeros((1, *spins.shape[1:]))])  # the ground, -1, is the last
-            rates = np.einsum("tsij,tsjv->tiv", J, spins[self.alignment.bodies])
-            residual[self.rows], jacobian[self.rows] = g[self._tile, self._row], rates[self._tile, self._row]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,11 @@ from chasles.assembly.equations import Equations, Linear, names_of
 from chasles.assembly.rank import DEPENDENT, decomposed, rank_of, shortest
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.relative import inverse
-from chasles.relative.loop import entry
+from chasles.relative.loop.survey import Survey, Surveyor
 from chasles.relative.velocity_scale import sizes_of_velocities, sliding_velocities
 
 if TYPE_CHECKING:
-    from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
+    from chasles.relative.loop.closed import ClosedMechanism
 
 CONSISTENT = 1e-7  # of accelerations that must satisfy the constraints, relative
 
@@ -32,67 +32,46 @@ class LoopEquations(Equations):
         """held: names of joints, or which velocities."""
         which = held if isinstance(held, np.ndarray) else _velocities(mechanism, "held", held)
         super().__init__(mechanism, t, which)
-        self._last: tuple[np.ndarray, dict[str, Any]] = np.empty(0), {}
+        self._at = b""  # the configuration that was looked at last, and what was seen there
+        self._seen: Survey | None = None
         self.units, self.constraint_of_row = mechanism.row_units, mechanism.constraint_of_row
         self.sliding = sliding_velocities(mechanism)
+        self._survey = Surveyor(mechanism, self.free)
 
-    def _known(self, x: np.ndarray, what: str, find: Callable[[], Any]) -> Any:
-        """What was found at the configuration that was looked at last: one follows from the other."""
-        if not np.array_equal(self._last[0], x):
-            self._last = x.copy(), {}
-        if what not in self._last[1]:
-            self._last[1][what] = find()
-        return self._last[1][what]
-
-    def _rows(self, q: np.ndarray) -> ConstraintRows:
-        rows: ConstraintRows = self._known(q, "rows", lambda: self.mechanism.constraint_rows(q, None, self.t))
-        return rows
-
-    def _on_group(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Residuals and Jacobian in which rows that align axes are rotation vectors."""
-
-        def find() -> tuple[np.ndarray, np.ndarray]:
-            rows = self._rows(q)
-            found = rows.residual.copy(), rows.jacobian.copy()
-            self.mechanism.aligned.replace(q, *found)
-            return found
-
-        both: tuple[np.ndarray, np.ndarray] = self._known(q, "on group", find)
-        return both
-
-    def _root(self, x: np.ndarray) -> np.ndarray:
-        root = np.zeros((self.mechanism.nv, len(self.free)))  # R = L⁻ᵀ of M = L Lᵀ, of what may move
-        M = self.mechanism.mass_matrix(x)[np.ix_(self.free, self.free)]
-        root[self.free] = np.linalg.inv(np.linalg.cholesky(M)).T
-        return root
+    def seen(self, x: np.ndarray, v: np.ndarray | None = None) -> Survey:
+        """All rows at a state; those at the configuration that was looked at last, at rest, are known."""
+        if v is not None:
+            return self._survey(x, v, self.t)
+        if self._at != (key := x.tobytes()):
+            self._at, self._seen = key, self._survey(x, None, self.t)
+        assert self._seen is not None
+        return self._seen
 
     def linear(self, x: np.ndarray, on_group: bool = False) -> Linear:
-        root = self._known(x, "root", lambda: self._root(x))
-        reach = self._known(x, "reach", lambda: reaches(self.mechanism, x, self.t))
-        return Linear(self.jacobian(x, on_group) @ root, reach, root.__matmul__)
+        seen = self.seen(x)
+        return Linear(self.jacobian(x, on_group) @ seen.root, seen.reach, seen.root.__matmul__)
 
     def jacobian(self, x: np.ndarray, on_group: bool) -> np.ndarray:
         """J of all rows."""
-        return self._on_group(x)[1] if on_group else self._rows(x).jacobian
+        return self.seen(x).group_jacobian if on_group else self.seen(x).jacobian
 
     def residual(self, x: np.ndarray) -> np.ndarray:
-        return self._on_group(x)[0]
+        return self.seen(x).group_residual
 
     def moved(self, x: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self.mechanism.retract(x, step)
 
     def extent(self, x: np.ndarray) -> float:
-        poses: np.ndarray = self._known(x, "poses", lambda: self.mechanism.poses(x))
-        return float(np.abs(poses[:, 4:]).max(initial=0.0))
+        return float(np.abs(self.mechanism.poses(x)[:, 4:]).max(initial=0.0))
 
     def sizes(self, far: float = 1.0) -> np.ndarray:
         return far * super().sizes()  # an angle of a long tree may have to turn more than those of single bodies
 
     def violation(self, x: np.ndarray, scaled: bool = True) -> np.ndarray:
-        return self.mechanism.violation_of(x, self._rows(x), scaled=scaled).position
+        return self.seen(x).position if scaled else self.mechanism.constraint_violation(x, t=self.t).position
 
     def speeds(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self.mechanism.constraint_rows(x, v, self.t).speed
+        return self.seen(x, v).speed
 
     def fastest(self, v: np.ndarray) -> float:
         return float(np.abs(v / sizes_of_velocities(self.mechanism)).max(initial=0.0))
@@ -102,18 +81,6 @@ class LoopEquations(Equations):
 
     def returned(self, x: np.ndarray, rank: int) -> np.ndarray:
         return self.mechanism.project(x, np.zeros(self.mechanism.nv), self.t, rank)[0]
-
-
-def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
-    """The reach of each row (`response`), the scale of F against which a row counts as zero; 1 for a row without."""
-    packed, still, where = mechanism.packed, np.zeros((1, mechanism.nv)), np.array(q, ndmin=2)
-    work, p, wrenches = np.empty(packed.work), packed.parameters, np.zeros((1, 6 * mechanism.tables.links))
-    entry.accelerations_of_states(
-        *(p.view(np.int64), p, np.array([float(t)]), where, still, still, wrenches, work),
-        *(np.empty_like(still), np.empty((1, mechanism.rows)), np.empty(1)),
-    )
-    scales = work[packed.scales_at : packed.scales_at + mechanism.rows]
-    return 1.0 / np.where(scales > 0.0, scales, 1.0)
 
 
 def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:

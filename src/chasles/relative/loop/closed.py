@@ -29,8 +29,10 @@ from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.build import close, packed
 from chasles.relative.loop.one_state import DirectAccelerations
-from chasles.relative.loop.spanning import closing_joints, span
+from chasles.relative.loop.spanning import Spanning, closing_joints, span
+from chasles.relative.loop.survey import SurveyTables
 from chasles.relative.loop.tables import HEAD
+from chasles.relative.loop.variant import like_recent, remember
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.reaction import apart
 
@@ -62,20 +64,35 @@ class ClosedMechanism(WithoutTreeGroups):
         """sprung: whether the tables have springs and dampers of the joints where there are none."""
         system = as_couplings(system)
         self.cut = names_of(cut)  # as given; `split` has all that are cut
-        self.system, self.split = system, span(system, self.cut)
-        self.spanning = tree = Mechanism(self.split.system, threads, sprung)
+        split = span(system, self.cut)
+        self._stand_on(Mechanism(split.system, threads, sprung), system, split)
+        self.closing = close(self.split, system.constraints, self.spanning)
+        self._close()
+        self.aligned = LoopAlignment(self.spanning, self.closing)
+
+    def on(self, tree: Mechanism, system: System, split: Spanning) -> ClosedMechanism:
+        """The mechanism of a system of the same form and geometry, on its tree."""
+        found = object.__new__(type(self))
+        found.cut, found.closing, found.aligned = self.cut, self.closing, self.aligned
+        found.__dict__["survey_tables"] = self.survey_tables
+        found._stand_on(tree, system, split)
+        found._close()
+        return found
+
+    def _stand_on(self, tree: Mechanism, system: System, split: Spanning) -> None:
+        self.system, self.split, self.spanning = system, split, tree
         self.tables, self.tree, self.joints, self.nq, self.nv = tree.tables, tree.tree, tree.joints, tree.nq, tree.nv
         self.bodies = tuple(body.name for body in system.bodies)
         self.neutral, self.random, self.retract = tree.neutral, tree.random, tree.retract
         self.difference, self.interpolate = tree.difference, tree.interpolate
         self.energy, self.momentum, self.mass_matrix = tree.energy, tree.momentum, tree.mass_matrix
         self.center_of_mass, self.applied_forces = tree.center_of_mass, tree.applied_forces
-        self.closing = close(self.split, system.constraints, tree)
+
+    def _close(self) -> None:
         self.constraint_names, self.constraint_of_row = self.closing.names, self.closing.name_of_row
         self.laws, self.rows = self.closing.laws, len(self.closing.rows)
-        self.packed = packed(tree, self.closing)
+        self.packed = packed(self.spanning, self.closing)
         self._one_state = DirectAccelerations(self)
-        self.aligned = LoopAlignment(tree, self.closing)
 
     def __repr__(self) -> str:
         return (
@@ -213,6 +230,11 @@ class ClosedMechanism(WithoutTreeGroups):
         if self.aligned.names:
             position = self.aligned.alignment.add_to(self.constraint_names, position, self.aligned.rotations(q))
         return Violation(position, self._largest(rows.speed / units) if speeds else NOTHING)
+
+    @cached_property
+    def survey_tables(self) -> SurveyTables:
+        """What surveys of configurations need."""
+        return SurveyTables.of(self.closing)
 
     @cached_property
     def row_units(self) -> np.ndarray:
@@ -430,7 +452,11 @@ def in_joint_coordinates(function: str, system: Any) -> Mechanism | ClosedMechan
 def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechanism | ClosedMechanism:
     """A system in joint coordinates: a `Mechanism` if it is a tree, else a `ClosedMechanism`."""
     cut = names_of(cut)
+    if (found := like_recent(system, cut, options)) is not None:
+        return found
     if system.constraints or closing_joints(system, cut):
         refuse_modes(system)
-        return ClosedMechanism(system, cut, **options)
+        closed = ClosedMechanism(system, cut, **options)
+        remember(closed)
+        return closed
     return Mechanism(system, **options)

@@ -106,8 +106,8 @@ def span(system: System, cut: Iterable[str] = ()) -> Spanning:
         names.add(part)
         part_of[joint.name] = part
     shares = Counter(joint.child for joint in split.values())
-    bodies = [_share(body, body.name, shares[body.name] + 1) for body in system.bodies]
-    bodies += [_share(system.body(j.child), part_of[j.name], shares[j.child] + 1) for j in split.values()]
+    bodies = [share(body, body.name, shares[body.name] + 1) for body in system.bodies]
+    bodies += [share(system.body(j.child), part_of[j.name], shares[j.child] + 1) for j in split.values()]
     gone = {joint.name for joint in closing} - set(split)
     joints = [
         replace(joint, child=part_of[joint.name]) if joint.name in split else joint
@@ -123,7 +123,7 @@ def span(system: System, cut: Iterable[str] = ()) -> Spanning:
     return Spanning(tree, tuple(joint for joint in closing if joint.name in gone), tuple(welds), parts)
 
 
-def _share(body: Body, name: str, parts: int) -> Body:
+def share(body: Body, name: str, parts: int) -> Body:
     """One of so many equal parts of a body, all at its place."""
     if parts == 1:
         return body

@@ -112,7 +112,7 @@ class Variants:
         heavy = heavier([bodies[k] for k in indices], np.array(list(values.values()), dtype=float))
         for k, body in zip(indices, heavy, strict=True):
             bodies[k] = body
-        found = replace(system, bodies=bodies)
+        found = system.with_numbers(bodies)
         if self._last is not None:
             take_over(found, self._last)
         self._last = found

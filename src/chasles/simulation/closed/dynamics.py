@@ -137,7 +137,8 @@ class ClosedDynamics(TreeDynamics):
         require_determined(mechanism.spanning)
         wanted = Wanted(mechanism.split.cut, q, v, assemble, held, mode)
         at, speed, _ = self.split(self.state(*wanted.of_tree()))
-        judge = lru_cache(1)(lambda: self._judged(at, speed, t))
+        equations = LoopEquations(mechanism, t)
+        judge = lru_cache(1)(lambda: self._judged(equations, at, speed))
         if wanted.to_assemble(judge):
             judge.cache_clear()
             before = at, speed
@@ -151,7 +152,6 @@ class ClosedDynamics(TreeDynamics):
             lambda: (*mechanism.constraint_violation(at, speed, t=t)[:2], mechanism.turned(at)),
             *judge(),
         )
-        equations = LoopEquations(mechanism, t)
         self.rank = regular(equations, at).rank
         forces = mechanism.applied_forces(at, speed, t)
         arrays = {"q": at, "v": speed, "tau": forces.tau}
@@ -160,9 +160,11 @@ class ClosedDynamics(TreeDynamics):
             refuse_contradictions(equations, "constrained_motion", at, speed, motion.accelerations)
         return self.state(at, speed)
 
-    def _judged(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    def _judged(
+        self, equations: LoopEquations, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
         """What a start is judged by, as `violated` takes it."""
-        off = self.mechanism.constraint_violation(q, v, t=t, scaled=True)
+        off = equations.seen(q, v)
         return v / self.velocity_sizes, START_TOLERANCE, off.position, off.velocity
 
     def explained(self, solution: Solution) -> Solution:

@@ -233,6 +233,8 @@ def in_the_turn_of(joint: Joint, before: np.ndarray, after: np.ndarray) -> np.nd
         sign = -1.0 if before[:4] @ after[:4] < 0 else 1.0
         return np.concatenate([sign * after[:4], after[4:]])
     turns = np.round((before - after) / (2 * np.pi))
+    if not turns.any():
+        return after
     back = [any(screw[:3]) and not np.dot(screw[:3], screw[3:]) for screw in joint.screws]  # not along a thread
     return after + 2 * np.pi * np.where(back, turns, 0.0)
 
@@ -245,17 +247,20 @@ def _changed(
     rates: bool,
 ) -> list[StartChange]:
     """The rows (name, before, after, which are lengths) that differ by more than `CHANGED` of their scale."""
-    turning, sliding = 0.0, 0.0
-    for _, before, after, lengths in rows:
-        both = np.abs(np.stack([before, after]))
-        turning = max(turning, both[:, ~lengths].max(initial=0.0))
-        sliding = max(sliding, both[:, lengths].max(initial=0.0))
+    if not rows:
+        return []
+    every = [np.concatenate([row[k] for row in rows]) for k in (1, 2, 3)]
+    all_before, all_after, sliding_ones = every
+    largest = np.maximum(np.abs(all_before), np.abs(all_after))
+    turning, sliding = (largest[which].max(initial=0.0) for which in (~sliding_ones, sliding_ones))
     angle, length = 1.0, max(size, sliding)
     if rates:
         angle, length = max(turning, sliding / size if size else 0.0), max(sliding, turning * size)
+    off = np.abs(all_after - all_before) > CHANGED * np.where(sliding_ones, length, angle)
+    ends = np.cumsum([len(row[1]) for row in rows]).tolist()
     found = []
-    for name, before, after, lengths in rows:
-        if (np.abs(after - before) > CHANGED * np.where(lengths, length, angle)).any():
+    for (name, before, after, lengths), first, end in zip(rows, (0, *ends), ends, strict=False):
+        if off[first:end].any():
             units = dict.fromkeys(UNITS[quantity][int(k)] for k in lengths)
             values = tuple(map(float, before)), tuple(map(float, after))
             found.append(StartChange(name, quantity, *values, ", ".join(filter(None, units)), name in given))
