@@ -324,6 +324,45 @@ def test_adaptive_members_with_laws_lengths_and_sequences_of_inputs():
     assert np.array_equal(batch[3].inputs, run.inputs)
 
 
+def never(self, *given, **named):
+    raise AssertionError("a member ran by itself")
+
+
+@pytest.mark.parametrize("saved", [{"save": "all"}, {"every": 0.13, "stops": [0.25, 1.0]}], ids=["all", "every"])
+def test_adaptive_members_whose_laws_change_at_times_of_their_own(saved, monkeypatch):
+    def build(at):
+        motor = ch.JointForce("motor", "hinge", "4 * step(t, at) * sin(9 * t)", parameters={"at": float(at)})
+        return replace(pendulum(), forces=[motor])
+
+    at, more = np.linspace(0.1, 0.9, 6), {"rtol": 1e-6, **saved}
+    singles = {i: ch.simulate(build(at[i]), (0, 1), [0.5], progress=False, **more) for i in (0, 3, 5)}
+    with monkeypatch.context() as changed:
+        changed.setattr("chasles.simulation.run_task.Task.carry_out", never)
+        batch = ch.simulate_batch(build, (0, 1), [0.5], parameters={"at": at}, threads=1, **more)
+        turned = ch.simulate_batch(build, (0, 1), [0.5], parameters={"at": at[[5, 2, 0]]}, threads=2, **more)
+    assert batch.reason == ""
+    for i, single in singles.items():
+        same_bits(batch, i, single)
+        mine, own = batch[i].solution, single.solution
+        assert (mine.steps, mine.rejections, mine.evaluations) == (own.steps, own.rejections, own.evaluations)
+        assert saved.get("every") or np.array_equal(mine.slopes, own.slopes)
+    assert np.array_equal(turned.ends.q, batch.ends.q[[5, 2, 0]])
+
+
+def test_a_batch_says_truly_why_it_is_not_on_lanes():
+    """Inputs that change, together with laws of time: each member has steps of its own from period to period."""
+    system = replace(pendulum(), forces=[ch.JointForce("motor", "hinge", "sin(9 * t)")])
+    u = np.random.default_rng(1).normal(size=(3, 2, 1))
+    batch = ch.simulate_batch(system, (0, 0.6), [0.5], control=u, period=0.3, rtol=1e-5)
+    assert "inputs change" in batch.reason
+    run = ch.simulate(
+        system, (0, 0.6), [0.5], controller=lambda t, q, v: u[1, round(t / 0.3)], period=0.3, rtol=1e-5, save="final"
+    )
+    assert np.array_equal(batch.ends.q[1], run.q[-1])
+    fixed = ch.simulate_batch(pendulum(), SPAN, [0.4, 0.5], stops=[0.05], **KW)
+    assert "stops" in fixed.reason
+
+
 def test_adaptive_members_that_fail_leave_the_others_their_bits():
     """A pendulum that a torque throws beyond all numbers, among others."""
     torque = np.array([0.0, 1e200, 0.1, 0.2, 0.3])

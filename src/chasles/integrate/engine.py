@@ -171,17 +171,24 @@ def begin_anew(settings, direction, state, counts, y, f0, x_sum, records, by_tim
     finite."""
     n, d = settings[SET.point], settings[SET.algebra]
     t = np.nextafter(state[STATE.t], direction * np.inf)
-    state[STATE.old_error] = 1.0
     copy(y, 0, parts[4], 0, n, 0.0)
     if not correct(settings, t, parts, p, 0.0):
         return False
     copy(parts[4], 0, y, 0, n, 0.0)
     call(address, t, y, p, f0, 0, n, d, 0.0)
+    return begun_anew(settings, t, state, counts, y, f0, parts[7], x_sum, records, by_time)
+
+
+@kernel
+def begun_anew(settings, t, state, counts, y, f0, before, x_sum, records, by_time):
+    """What follows once the point and the field just after a stop are there; before: the field before it."""
+    n, d = settings[SET.point], settings[SET.algebra]
+    state[STATE.old_error] = 1.0
     counts[TALLY.evaluations] += 1
     if not by_time and settings[SET.save_every] == 1:
         jump, size = 0.0, 0.0
         for m in range(d):
-            jump, size = max(jump, abs(f0[m] - parts[7][m])), max(size, abs(f0[m]) + abs(parts[7][m]))
+            jump, size = max(jump, abs(f0[m] - before[m])), max(size, abs(f0[m]) + abs(before[m]))
             x_sum[m] = 0.0
         if jump > 1e-9 * size:
             record(records, counts[TALLY.records], t, y, f0, x_sum, n, d, 0.0)

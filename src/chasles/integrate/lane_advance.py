@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.integrate.dense_output import keep_move, record, room
-from chasles.integrate.engine import choose_step, commit, correct, has_last
+from chasles.integrate.engine import begun_anew, choose_step, commit, correct, has_last, short_of
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY, scratch
 from chasles.integrate.explicit_step import copy
@@ -29,16 +29,26 @@ from chasles.kernel.workspace import layout
 
 ROWS = 128  # saved points a lane and piece
 AT_ONCE = 4096  # steps of all lanes in a call of the loop
-# of a step whose end waits until points between are saved: whether there is one, its end, what follows from it
-KEPT = layout("KEPT", saving=1, target=1, h=1, error=1, verdict=1)
+# of a step whose end waits until points between are saved: whether there is one, its end, what follows from it; of each
+# step its goal, whether it ends at the next stop or at the end of the run, whether that is a stop, and whether the run
+# begins anew there
+KEPT = layout("KEPT", saving=1, target=1, h=1, error=1, verdict=1, goal=1, last=1, at_stop=1, anew=1)
 
 
 @kernel
-def next_step(settings, real, state, counts, times, kept):
-    """(t, end, size) of the next step of a lane; shorter ones go to times to save at."""
-    t, target, h, _ = choose_step(settings, real, state, counts[TALLY.accepted], real[REAL.end])
+def next_step(settings, real, state, counts, times, stops, kept):
+    """(t, end, size) of the next step of a lane; shorter ones go to times to save at. Those that end at a stop are
+    shorter by a rounding error. stops: those that are left."""
     if kept[KEPT.saving] != 0.0:
+        t = state[STATE.t]
         return t, kept[KEPT.target], times[counts[TALLY.next_time]] - t
+    goal = stops[0] if stops.shape[0] > 0 else real[REAL.end]
+    t, target, h, last = choose_step(settings, real, state, counts[TALLY.accepted], goal)
+    at_stop = last and stops.shape[0] > 0
+    kept[KEPT.goal], kept[KEPT.last], kept[KEPT.at_stop] = target, 1.0 if last else 0.0, 1.0 if at_stop else 0.0
+    if at_stop:
+        h = short_of(t, target)
+        return t, t + h, h
     return t, target, h
 
 
@@ -75,7 +85,7 @@ def judged(table, measured, addresses, settings, real, weights, e, program, stat
 
 @kernel
 def settle(
-    table, addresses, settings, real, state, counts, y, f0, x_sum, times, records, kept, parts, target
+    table, addresses, settings, real, state, counts, y, f0, x_sum, times, records, kept, parts
 ):  # fmt: skip
     """What follows from the step of a lane, corrected and judged, as in the loop of single runs."""
     n, d, by_time = settings[SET.point], settings[SET.algebra], times.shape[0] > 0
@@ -98,7 +108,7 @@ def settle(
         if not finite(f1, d, 0.0):
             counts[TALLY.status] = NOT_FINITE
             return
-        kept[KEPT.target] = target
+        kept[KEPT.target] = kept[KEPT.goal]
         if by_time:
             copy(out, 0, kept, KEPT.size, n, 0.0)
             copy(f1, 0, kept, KEPT.size + n, d, 0.0)
@@ -109,10 +119,54 @@ def settle(
             return
         copy(kept, KEPT.size, out, 0, n, 0.0)
         copy(kept, KEPT.size + n, f1, 0, d, 0.0)
+    target = kept[KEPT.target]
     commit(settings, state, counts, target, y, f0, x_sum, records, target == real[REAL.end], by_time, parts, 0.0)
     state[STATE.h], state[STATE.old_error] = kept[KEPT.h], kept[KEPT.error]
     if target == real[REAL.end]:
         counts[TALLY.status] = DONE
+    else:
+        kept[KEPT.anew] = kept[KEPT.at_stop]
+
+
+@kernel
+def after_stops(
+    settings, reals, states, tallies, points, values, sums, records, kept, memory, passed, y, f0, by_time, on_four, now,
+    address, p, z,
+):  # fmt: skip
+    """Begin anew in lanes that came to a stop, as single runs do: `engine.begin_anew` on all lanes."""
+    n, d, size = settings[SET.point], settings[SET.algebra], memory.shape[0] // WIDTH
+    width, rows, more = reals.shape[0] // WIDTH, records.shape[0] // WIDTH, kept.shape[0] // WIDTH
+    for lane in range(WIDTH):
+        now[lane] = np.nan
+        if kept[more * lane + KEPT.anew] != 0.0:
+            real = reals[width * lane : width * (lane + 1)]
+            direction = 1.0 if real[REAL.end] >= real[REAL.start] else -1.0
+            now[lane] = np.nextafter(states[STATE.size * lane + STATE.t], direction * np.inf)
+    copy(y, 0, on_four[4], 0, n, z)
+    correct(settings, told_time(load(now, 0, z), p), on_four, p, z)
+    for lane in range(WIDTH):
+        if kept[more * lane + KEPT.anew] == 0.0:
+            now[lane] = states[STATE.size * lane + STATE.t]
+            continue
+        for m in range(n):
+            points[n * lane + m] = y[WIDTH * m + lane] = on_four[4][WIDTH * m + lane]
+    call(address, told_time(load(now, 0, z), p), y, p, on_four[7], 0, n, d, z)
+    for lane in range(WIDTH):
+        if kept[more * lane + KEPT.anew] == 0.0:
+            continue
+        kept[more * lane + KEPT.anew] = 0.0
+        passed[lane] += 1
+        point, value = points[n * lane : n * (lane + 1)], values[d * lane : d * (lane + 1)]
+        for m in range(d):
+            value[m] = f0[WIDTH * m + lane] = on_four[7][WIDTH * m + lane]
+        counts = tallies[TALLY.size * lane : TALLY.size * (lane + 1)]
+        state, before = states[STATE.size * lane : STATE.size * (lane + 1)], memory[size * lane : size * (lane + 1)]
+        fine = finite(point, n, 0.0) and begun_anew(
+            *(settings, now[lane], state, counts, point, value, scratch(before, settings, 1)[7]),
+            *(sums[d * lane : d * (lane + 1)], records[rows * lane : rows * (lane + 1)], by_time),
+        )
+        if not fine:
+            counts[TALLY.status] = NOT_FINITE
 
 
 @kernel
@@ -128,19 +182,20 @@ def value_at_ends(settings, parts, ends, address, p, z):
 @kernel(entry=True)
 def advance_lanes(
     table, measured, addresses, on_lanes, settings, reals, a, b, c, e, extra, program, states, tallies, points, values,
-    sums, times, records, kept, memory, y, f0, lane_memory, now, address, p, limit,
+    sums, times, stops, passed, records, kept, memory, y, f0, lane_memory, now, address, p, limit,
 ):  # fmt: skip
     """Take up to `limit` steps in each lane, until one of them needs attention: its status tells.
 
     Real settings, states, tallies, points, field values, moves, records and what is kept of a step are those of four
-    runs, one after the other. y, f0, lane_memory and p are buffers of lanes; `now` has times, steps and ends of all,
-    and which times are reached by steps that are accepted."""
+    runs, one after the other, as are times at which steps end and begin anew, `stops`, of which `passed` says how many
+    are passed, and how many there are. y, f0, lane_memory and p are buffers of lanes; `now` has times, steps and
+    ends of all, and which times are reached by steps that are accepted."""
     z = lanes_of(0.0)
     n, d, size = settings[SET.point], settings[SET.algebra], memory.shape[0] // WIDTH
     on_four = scratch(lane_memory, settings, WIDTH)
     width, rows, more = reals.shape[0] // WIDTH, records.shape[0] // WIDTH, kept.shape[0] // WIDTH
     start, step, ends = now[:WIDTH], now[WIDTH : 2 * WIDTH], now[2 * WIDTH : 3 * WIDTH]
-    accepted = now[3 * WIDTH : 4 * WIDTH]
+    accepted, most = now[3 * WIDTH : 4 * WIDTH], stops.shape[0] // WIDTH
     for _ in range(limit):
         for lane in range(WIDTH):
             counts = tallies[TALLY.size * lane : TALLY.size * (lane + 1)]
@@ -150,7 +205,8 @@ def advance_lanes(
                     counts[TALLY.status] = FULL
                     return
                 own = kept[more * lane : more * (lane + 1)]
-                start[lane], ends[lane], step[lane] = next_step(settings, real, state, counts, times, own)
+                left = stops[most * lane + passed[lane] : most * lane + passed[WIDTH + lane]]
+                start[lane], ends[lane], step[lane] = next_step(settings, real, state, counts, times, left, own)
                 if own[KEPT.saving] == 0.0 and (
                     abs(step[lane]) < real[REAL.shortest] or start[lane] + step[lane] == start[lane]
                 ):
@@ -170,7 +226,7 @@ def advance_lanes(
                     own[m] = lane_memory[WIDTH * m + lane]
                 state = states[STATE.size * lane : STATE.size * (lane + 1)]
                 real, kept_here = reals[width * lane : width * (lane + 1)], kept[more * lane : more * (lane + 1)]
-                last = ends[lane] == real[REAL.end]
+                last = kept_here[KEPT.last] != 0.0
                 if judged(
                     *(table, measured, addresses, settings, real, a, e, program, state, counts),
                     *(points[n * lane : n * (lane + 1)], kept_here, scratch(own, settings, 1), step[lane], last),
@@ -179,7 +235,7 @@ def advance_lanes(
                     accepted[lane] = times[counts[TALLY.next_time]] if between else ends[lane]
         correct(settings, told_time(load(accepted, 0, z), p), on_four, p, z)
         value_at_ends(settings, on_four, ends, address, p, z)
-        attention = False
+        attention, stopped = False, False
         for lane in range(WIDTH):
             counts = tallies[TALLY.size * lane : TALLY.size * (lane + 1)]
             if counts[TALLY.status] != RUNNING:
@@ -193,13 +249,21 @@ def advance_lanes(
             point, value, moved = points[n * lane : n * (lane + 1)], values[d * lane : d * (lane + 1)], sums[d * lane :]
             settle(
                 *(table, addresses, settings, real, state, counts, point, value, moved, times),
-                *(records[rows * lane : rows * (lane + 1)], kept[more * lane : more * (lane + 1)], parts, ends[lane]),
+                *(records[rows * lane : rows * (lane + 1)], kept[more * lane : more * (lane + 1)], parts),
             )
+            stopped = stopped or kept[more * lane + KEPT.anew] != 0.0
             attention = attention or counts[TALLY.status] != RUNNING
             for m in range(n):
                 y[WIDTH * m + lane] = point[m]
             for m in range(d):
                 f0[WIDTH * m + lane] = value[m]
+        if stopped:
+            after_stops(
+                *(settings, reals, states, tallies, points, values, sums, records, kept, memory, passed, y, f0),
+                *(times.shape[0] > 0, on_four, accepted, address, p, z),
+            )
+            for lane in range(WIDTH):
+                attention = attention or tallies[TALLY.size * lane + TALLY.status] == NOT_FINITE
         if attention:
             return
 
@@ -216,10 +280,11 @@ class LaneAdvance:
     """Four lanes, each with a run of its own: put in by `begin`, and gone on with until one is at its end.
 
     lead: a run of the same method and options, with which all begin; address: of the field on lanes, p its parameters;
-    correction: of what corrects points on lanes after each step, or 0. It leaves lanes alone whose time is NaN.
+    correction: of what corrects points on lanes after each step, or 0. It leaves lanes alone whose time is NaN. most:
+    times that a run may have at which steps end and begin anew.
     """
 
-    def __init__(self, lead: ExplicitStepper, address: int, p: np.ndarray, correction: int = 0):
+    def __init__(self, lead: ExplicitStepper, address: int, p: np.ndarray, correction: int = 0, most: int = 0):
         self.lead, self.address, self.p = lead, address, p
         self.settings = lead.settings.copy()
         self.settings[SET.step] = step_address(int(lead.settings[SET.family]), ON_LANES, own=True)
@@ -240,12 +305,17 @@ class LaneAdvance:
         method = (self.settings, self.reals.reshape(-1), *lead.arrays(estimate=True)[2:])
         of_lanes = (self.states, self.tallies, self.points, self.values, self.sums)
         flat = [part.reshape(-1) for part in of_lanes]
-        stored = (lead.times, self.records.reshape(-1), self.kept.reshape(-1), scalars)
+        self.stops, self.passed = np.zeros((WIDTH, most)), np.zeros((2, WIDTH), dtype=np.int64)
+        ends = self.stops.reshape(-1), self.passed.reshape(-1)
+        stored = (lead.times, *ends, self.records.reshape(-1), self.kept.reshape(-1), scalars)
         self._arguments: tuple[Any, ...] = (*space, *method, *flat, *stored, self.y, self.f0, self.memory, self.now)
 
-    def begin(self, lane: int) -> None:
-        """Put the run of the lead, which is at its begin, into a lane."""
-        lead = self.lead
+    def begin(self, lane: int, stops: np.ndarray | None = None) -> None:
+        """Put the run of the lead, which is at its begin, into a lane; stops: in the order in which it passes them, all
+        after its begin."""
+        lead, count = self.lead, 0 if stops is None else len(stops)
+        self.passed[:, lane] = 0, count
+        self.stops[lane, :count] = 0.0 if stops is None else stops
         self.reals[lane], self.states[lane], self.tallies[lane] = lead.real, lead.state, lead.counts
         self.points[lane], self.values[lane], self.sums[lane] = lead.y, lead.f0, 0.0
         self.kept[lane], self.pieces[lane] = 0.0, []

@@ -84,7 +84,11 @@ class AdaptiveWork:
         controls: np.ndarray,
         edges: np.ndarray,
         scales: Scales,
+        stops: Sequence[np.ndarray] | None = None,
     ):
+        """stops: of each member, times at which its steps end and begin anew; not with inputs of several periods."""
+        self.stops = stops
+        self.most = max(map(len, stops), default=0) if stops is not None else 0
         self.task, self.tables, self.states, self.scales = task, tables, states, scales
         self.controls, self.edges = controls, edges.tolist()
         self.lane_tables = lane_tables(task.dynamics)
@@ -123,7 +127,7 @@ class _Lanes:
         self.work, self.lead = work, work._lead()
         numbers, values = (np.repeat(part[:1], WIDTH, axis=0) for part in (work.tables.numbers, work.tables.values))
         self.p = work.lane_tables.packed(numbers, values, np.zeros((WIDTH, work.task.dynamics.nv)))
-        self.lanes = LaneAdvance(self.lead, work.lane_tables.address, self.p, work.lane_tables.correction)
+        self.lanes = LaneAdvance(self.lead, work.lane_tables.address, self.p, work.lane_tables.correction, work.most)
         self.members: dict[int, int] = {}  # by lane
         self.pieces: dict[int, list[Advanced]] = {}
         self.firsts: dict[int, np.ndarray] = {}
@@ -178,7 +182,7 @@ class _Lanes:
         lead.guess_step()
         tables.put(self.p, lane, numbers, values)
         tables.put_control_of(self.p, lane, control)
-        self.lanes.begin(lane)
+        self.lanes.begin(lane, None if work.stops is None else work.stops[i])
         return True
 
     def _solution(self, i: int, lane: int) -> Solution:

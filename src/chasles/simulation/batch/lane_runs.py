@@ -17,7 +17,7 @@ import numpy as np
 from chasles.integrate.explicit import NO_CURVE, ExplicitStepper
 from chasles.integrate.explicit_layout import TALLY
 from chasles.integrate.lane_march import LaneMarch, Marched
-from chasles.integrate.options import saving
+from chasles.integrate.options import check_stops, saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.lanes import WIDTH
 from chasles.relative.mechanism import Mechanism
@@ -39,14 +39,14 @@ def refusal(task: Task) -> str:
     if type(dynamics) not in (TreeDynamics, ClosedDynamics):
         return "lanes are for joint coordinates"
     laws = (*dynamics.mechanism.tables.acting.laws, *getattr(dynamics.mechanism, "laws", ()))
+    stops = stops_of(task)
     reasons = {
         "lanes are for explicit methods": not isinstance(task.method, ExplicitStepper.methods),
         "joints follow others": dynamics.mechanism.tree.dependence is not None,
         "joints stick or strike": dynamics.set_valued is not None,
         "events are looked for": bool(more["events"]),
-        "steps end at stops": more["stops"] is not None and len(more["stops"]) > 0,
-        "laws depend on time, and steps end where they change": more.get("breaks") is not None
-        and len(more["breaks"]) > 0,
+        "fixed steps end at stops": more["step"] is not None and len(stops) > 0,
+        "a step begins anew at the start": task.span[0] in stops,
         "evaluations are limited": more["max_evaluations"] is not None,
         "a controller is asked": task.controller is not None,
         "a law is a function of Python": any(law.in_python for law in laws),
@@ -56,6 +56,12 @@ def refusal(task: Task) -> str:
     found = next((reason for reason, holds in reasons.items() if holds), "")
     between = more["step"] is not None and stride(task) is None
     return found or ("points are saved between steps" if between else "")
+
+
+def stops_of(task: Task) -> np.ndarray:
+    """Times at which steps end and begin anew: those that were asked for, and where laws change."""
+    given = [task.more.get(name) for name in ("stops", "breaks")]
+    return check_stops(np.concatenate([np.ravel(() if some is None else some) for some in given]), *task.span)
 
 
 def lane_tables(dynamics: TreeDynamics) -> LaneTables | ClosedLaneTables:

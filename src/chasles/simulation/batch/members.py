@@ -18,7 +18,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
 from chasles.simulation.batch.arguments import Rows, members_of
-from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, refusal, stops_of
 from chasles.simulation.batch.member_scales import Scales
 from chasles.simulation.batch.schedule import carried_out
 from chasles.simulation.batch.variants import WHERE, Variants, as_values, tree_tables
@@ -180,8 +180,11 @@ class Members:
             # a sequence of inputs is no controller to lanes: they know it in advance
             lead = lead if self.period is None else replace(lead, controller=None)
             found.reason = refusal(lead)
-            if self.period is not None and lead.more["step"] is None and saving(lead.more["save"]) is None:
+            adaptive = lead.more["step"] is None
+            if self.period is not None and adaptive and saving(lead.more["save"]) is None:
                 found.reason = "points are saved between steps"
+            if self.period is not None and adaptive and len(stops_of(lead)):
+                found.reason = found.reason or "inputs change, and steps end where laws change or at stops"
             return lead
         assert error is not None
         raise error  # what is wrong in all of them
@@ -205,8 +208,11 @@ class Members:
             else:
                 scales = Scales.of_variants(self.variants, lead, self.count)
                 if scales is None or dynamics.mechanism.tables.acting.laws:
-                    return  # each is planned by itself first
-                work = AdaptiveWork(lead, tables, states, *self._held(lead), scales)
+                    if self.period is not None:
+                        found.reason = "inputs change, and each member is planned by itself"
+                    return
+                stops = [stops_of(lead)] * self.count
+                work = AdaptiveWork(lead, tables, states, *self._held(lead), scales, stops)
         except ArithmeticError:
             found.reason = "the first member cannot start"
             return
@@ -235,7 +241,6 @@ class PlannedMembers:
         run_planned(self.plan, range(self.count), found, threads, told)
         if len(found.errors) == self.count:
             raise found.errors[0]  # what is wrong in all of them
-        found.reason = next(refusal(run.task) for run in found.runs.values())
         return found
 
 
@@ -255,6 +260,7 @@ def run_planned(
                 found.runs[i] = run
             else:
                 found.errors[i] = run
+        found.reason = found.reason or next(filter(None, map(refusal, tasks.values())), "")
         told(min(first + PLANNED, len(members)))
 
 

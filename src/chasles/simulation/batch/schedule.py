@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.integrate.stepper import helping
 from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
-from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, lane_tables, refusal
+from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, lane_tables, refusal, stops_of
 from chasles.simulation.batch.member_scales import Scales
 from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.closed.dynamics import ClosedDynamics
@@ -75,7 +75,8 @@ def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
         if lead.more["step"] is not None:
             work = LaneWork(lead, tables, states, controls, np.array(lead.span))
         else:
-            work = AdaptiveWork(lead, tables, states, controls, np.array(lead.span), Scales.of_tasks(tasks))
+            stops = [stops_of(task) for task in tasks]
+            work = AdaptiveWork(lead, tables, states, controls, np.array(lead.span), Scales.of_tasks(tasks), stops)
     except ArithmeticError:  # the first cannot start
         return [None, *(_on_lanes(tasks[1:], threads) if len(tasks) > 1 else ())]
     runs = work.run(range(len(tasks)), threads, lambda done: None)
