@@ -1,5 +1,5 @@
-"""The gradient of runs in absolute coordinates by generalized alpha: against differences of whole runs, which are of
-eighth order."""
+"""The gradient of runs in absolute coordinates, by generalized alpha and explicit methods: against differences of whole
+runs, which are of eighth order."""
 
 from typing import Any
 
@@ -241,13 +241,157 @@ def test_gears_and_drives():
     Loop(geared, q, v, values, method=alpha(), span=0.05).agree(("q", "v", *values))
 
 
-def test_nothing_is_undefined_at_rest():
+FOUR = ch.integrate.CommutatorFree("cf4")
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("method", ["rk4", FOUR])
+@pytest.mark.parametrize("space", ["SE3", "SO3xR3"])
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte", None])
+def test_explicit_steps_of_an_arm(stabilization, space, method):
+    """With a rotor, whose share of the projection follows its factor. The last step is shorter."""
+    case = of_arm(space=space, method=method, stabilization=stabilization, bar=3e-12)
+    found = case.agree(("q", "v", "control", "com", "length"))
+    run = case.run()
+    more = ch.gradient(run, case.total, by=("inputs", "gravity", "g"), system=arm, parameters=ARM)
+    assert more["inputs"].shape == (len(run.t) - 1, 1)
+    assert more["inputs"].sum() == pytest.approx(found["control"][0], rel=1e-12)
+    assert -more["gravity"][2] == pytest.approx(more["g"], rel=1e-10)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("step", [0.1, 0.02])
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte", None])
+@pytest.mark.parametrize("space", ["SE3", "SO3xR3"])
+def test_explicit_steps_of_a_loop(space, stabilization, step):
+    """Steps so long that each sweep of the projection has to count."""
+    values = {"length": 0.9, "at": 0.2}
+    mechanism = linkage(**values).compile()
+    q = mechanism.assemble(None)
+    v = mechanism.consistent_velocities(q, np.random.default_rng(3).normal(size=mechanism.nv))
+    more = {"stabilization": stabilization, "space": space, "size": 4e-3, "bar": 1e-11}
+    Loop(linkage, q, v, values, method="rk4", span=0.2, step=step, **more).agree(("q", "v", *values))
+
+
+def flat(coupler: float = 0.8) -> ch.System:
+    """A plane four-bar: three of its equations depend on the others."""
+    rods = {"crank": 0.3, "coupler": coupler, "rocker": 0.6}
+    turning = [
+        ch.revolute("A", "ground", "crank", axis=Z, stiffness=5.0),
+        ch.revolute("B", "crank", "coupler", axis=Z, at=(0.3, 0, 0)),
+        ch.revolute("C", "coupler", "rocker", axis=Z, at=(coupler, 0, 0), child_at=(0.6, 0, 0)),
+        ch.revolute("D", "ground", "rocker", axis=Z, at=(0.7, 0, 0)),
+    ]
+    bodies = [ch.Body(name, 1.0, (x / 2, 0, 0), (1e-3, x**2 / 12, x**2 / 12)) for name, x in rods.items()]
+    return ch.System(bodies, turning, gravity=(0, -9.81, 0))
+
+
+@pytest.mark.first(1)
+@pytest.mark.parametrize("space", ["SE3", "SO3xR3"])
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
+@pytest.mark.parametrize("step", [0.05, 0.02])
+def test_explicit_steps_with_equations_that_depend_on_others(step, stabilization, space):
+    """The field is that of the nearest state on the constraints."""
+    mechanism = flat().compile()
+    q = mechanism.assemble([0.8, 0, 0], held=["A"])
+    v = mechanism.consistent_velocities(q, np.array([3.0, 0, 0]))
+    more = {"stabilization": stabilization, "space": space, "size": 2e-3, "bar": 1e-10}
+    Loop(flat, q, v, {"coupler": 0.8}, method="rk4", span=0.1, step=step, **more).agree(("q", "v", "coupler"))
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("space", ["SE3", "SO3xR3"])
+def test_explicit_steps_with_every_force(space):
+    values = OF_MACHINE | {"damping": 0.2}
+    case = Case(machine, *machine_start(), values, method="rk4", space=space, control=CONTROL)
+    case.agree(("q", "v", "control", *values))
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("rotor", [False, True])
+@pytest.mark.parametrize("kind", MOVING)
+def test_explicit_steps_of_every_joint(kind, rotor):
+    if rotor and kind in ("general", "spherical", "free"):
+        pytest.skip("has no armature in absolute coordinates")
+    system = system_with(kind, rotor)
+    space = ("SE3", "SO3xR3")[len(kind) % 2]
+    Case(lambda: system, *start_of(system), method="rk4", space=space, span=0.06, size=3e-3).agree(("q", "v"))
+
+
+@pytest.mark.study
+def test_explicit_steps_of_gears_and_drives():
+    values = {"ratio": 2.5, "length": 0.3, "speed": 0.7}
+    mechanism = geared(**values).compile()
+    q = mechanism.assemble([0.4, -1.0, 0.0])
+    v = mechanism.consistent_velocities(q, np.random.default_rng(3).normal(size=mechanism.nv))
+    Loop(geared, q, v, values, method="rk4", span=0.05).agree(("q", "v", *values))
+
+
+@pytest.mark.study
+def test_explicit_steps_that_follow_the_error():
+    """Against the gradient in joint coordinates: both are that of the exact motion, to their tolerances."""
+    start = {"q": ARM_START[0], "v": ARM_START[1], "rtol": 1e-11, "atol": 1e-12, "control": [0.4], "certificate": False}
+    runs = [ch.simulate(arm(), (0, 0.13), coordinates=which, **start) for which in ("absolute", "relative")]
+    total = ch.objective.end(lambda t, q, v: q[:, 0] * v[:, 3] + q[:, 4])
+    names = "q", "v", "control", "length", "com"
+    one, two = (ch.gradient(run, total, by=names, system=arm, parameters=ARM) for run in runs)
+    assert one.notes[0] == "the steps of the adaptive method are held constant"
+    for name in names:
+        assert np.abs(one[name] - two[name]).max() < 1e-8 * np.abs(two[name]).max(), name
+
+
+def test_explicit_steps_under_a_sampled_controller_that_answers():
+    """Against differences of runs by the start, by a gain and by a length that moves what the controller sees; with
+    stops between the samples."""
+
+    def build(length=0.5, gain=4.0):
+        return arm(length=length)
+
+    def run_of(length=0.5, gain=4.0, v=ARM_START[1]):
+        def controller(t, q, v):
+            return [-gain * q[4] - 0.3 * v[3] + 0.1 * q[1]]
+
+        return ch.simulate(
+            build(length), (0, 0.12), ARM_START[0], v, coordinates="absolute", method="rk4", step=0.01, period=0.03,
+            controller=controller, stops=[0.025, 0.06], certificate=False,
+        )  # fmt: skip
+
+    def slopes(t, q, v):
+        return [[0.0, 0.1, 0.0, 0.0, -4.0]], [[0.0, 0.0, 0.0, -0.3]]
+
+    total = ch.objective.end(lambda t, q, v: q[:, 4] * v[:, 0] + q[:, 1]) + ch.objective.samples(
+        [0.025, 0.06], lambda t, q, v: v[:, 3] ** 2
+    )
+
+    def value(**changed):
+        run = run_of(**changed)
+        return sum(term.cotangents(run.t, run.q, run.v)[0] for term in total.terms)
+
+    run = run_of()
+    more = {"system": lambda length: arm(length=length), "parameters": {"length": 0.5}}
+    found = ch.gradient(run, total, by=("v", "control", "length"), slopes=slopes, **more)
+    by_v, by_gain, by_length = (
+        np.dot(CENTRAL, [ahead - behind for ahead, behind in pairs]) / size
+        for size, pairs in (
+            (0.01, [[value(v=np.add(ARM_START[1], [0, s * k * 0.01, 0, 0])) for s in (1, -1)] for k in range(1, 5)]),
+            (0.01, [[value(gain=4.0 + s * k * 0.01) for s in (1, -1)] for k in range(1, 5)]),
+            (0.003, [[value(length=0.5 + s * k * 0.003) for s in (1, -1)] for k in range(1, 5)]),
+        )
+    )
+    samples = np.isin(np.round(run.t, 9), [0.0, 0.03, 0.06, 0.09])
+    assert found["v"][1] == pytest.approx(by_v, rel=1e-10)
+    assert -found["control"][:, 0] @ run.q[samples, 4] == pytest.approx(by_gain, rel=1e-10)
+    assert found["length"] == pytest.approx(by_length, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", [alpha(), "rk4"])
+def test_nothing_is_undefined_at_rest(method):
     """Angles are zero, nothing moves, centers of mass and joints coincide."""
     bodies = [ch.Body(name, 1.0, inertia=(1, 1, 1)) for name in ("one", "two")]
     system = ch.System(
         bodies, [ch.spherical("a", "ground", "one"), ch.revolute("b", "one", "two", axis=Z)], gravity=(0, 0, 0)
     )
-    case = Case(lambda: system, method=alpha(), span=0.03)
+    case = Case(lambda: system, method=method, span=0.03)
     found = ch.gradient(case.run(), case.total, by=("q", "v", "inputs", "gravity"))
     assert all(np.isfinite(part).all() for part in found.parts.values())
     assert (
@@ -258,8 +402,8 @@ def test_nothing_is_undefined_at_rest():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "rk4"}, "in absolute coordinates it is for GeneralizedAlpha, not RKMK"),
-        ({"method": ch.integrate.BLieDF()}, "in absolute coordinates it is for GeneralizedAlpha, not BLieDF"),
+        ({"method": "rk4", "trivialization": "right"}, "spatial velocities are not differentiated"),
+        ({"method": ch.integrate.BLieDF()}, "it is for explicit methods and GeneralizedAlpha, not BLieDF"),
         ({"method": alpha(project_velocity=True)}, "projects velocities"),
         ({"method": alpha(), "save": "final"}, 'simulate with save="all"'),
         ({"method": alpha(), "controller": lambda t, q, v: [0.1], "period": 0.1}, "sampled controllers"),

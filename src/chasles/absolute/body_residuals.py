@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from chasles.absolute import force_duals, residual_tangent
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import MECHANISM
+from chasles.cached import cached_property
 from chasles.constraint.duals import on_duals
 from chasles.constraint.rows import EMPTY, MOTION, ROTOR, TILE
 from chasles.force.law_tangent import LawTangent
@@ -61,8 +63,8 @@ class BodyResiduals:
         self.packed, self.integers = packed, packed.view(np.int64)
         self.acting = force_duals.acting_addresses(mechanism.forces.table)
         tiles = mechanism.tiles
-        self.edges = np.cumsum([6 * self.n, 6 * self.n, *(3 * len(tiles),) * 3])
-        self.size = int(self.edges[-1]) + mechanism.joint_tables.nv
+        self.edges = np.cumsum([6 * self.n, 6 * self.n, *(3 * len(tiles),) * 3]).tolist()
+        self.size = self.edges[-1] + mechanism.joint_tables.nv
         # tiles of a coupling share their node: the last of them has the sum
         nodes = mechanism.elimination.order[mechanism._node] if tiles else np.zeros(0, dtype=int)
         last = {int(node): tile for tile, node in enumerate(nodes)}
@@ -94,23 +96,39 @@ class BodyResiduals:
         count, n, mechanism = len(states.t), self.n, self.mechanism
         values = np.empty((count, self.size))
         derivatives = np.empty((differentiated, n, residual_tangent.BLOCKS, 3, self.size))
-        of_forces = buffer(len(mechanism.forces.values))
-        of_forces[::WIDTH] = mechanism.forces.values
-        work = residual_tangent.RESIDUAL_WORK.size(self.integers)
-        duals = of_forces, buffer(7 * n), buffer(6 * n), buffer(work), buffer(self.size)
         controls = states.controls if mechanism.inputs else np.zeros((count, 0))
-        with Calling((*mechanism.forces.laws, *mechanism.laws), True):
+        with self._calling:
             residual_tangent.residuals_of_states(
                 *(residual_tangent.residuals_address(), self.integers, mechanism.packed, self.packed, self.acting),
                 *(states.t, states.forced, states.angles, controls),
-                (states.q, states.v, states.rate, states.lam, states.zeta),
-                *(np.empty(MOTION.size * n), duals, values, derivatives),
+                *(states.q, states.v, states.rate, states.lam, states.zeta),
+                *(*self._room, values, derivatives),
             )
         return values, derivatives
 
+    @cached_property
+    def _calling(self) -> Calling:
+        """Around calls of laws: those of Python, and differences of those that are not compiled for duals."""
+        laws = *self.mechanism.forces.laws, *self.mechanism.laws
+        return Calling(laws, bool(self.notes))
+
+    @cached_property
+    def _room(self) -> tuple[np.ndarray, ...]:
+        """Workspace: motion, then duals of the numbers of forces, of q, V, of work and of the result."""
+        of_forces = buffer(len(self.mechanism.forces.values))
+        of_forces[::WIDTH] = self.mechanism.forces.values
+        work = residual_tangent.RESIDUAL_WORK.size(self.integers)
+        return (
+            *(np.empty(MOTION.size * self.n), of_forces, buffer(7 * self.n), buffer(6 * self.n)),
+            *(buffer(work), buffer(self.size)),
+        )
+
     def _parts(self, both: np.ndarray) -> ResidualParts:
-        motion, shift, place, speed, change, joints = np.split(both, self.edges, axis=1)
-        return ResidualParts(motion, shift, place[:, self.rows], speed[:, self.rows], change[:, self.rows], joints)
+        edges = 0, *self.edges, self.size
+        parts = [both[:, first:last] for first, last in itertools.pairwise(edges)]
+        if len(self.rows) < 3 * len(self.mechanism.tiles):
+            parts[2:5] = [part[:, self.rows] for part in parts[2:5]]
+        return ResidualParts(*parts)
 
     def rotations(self, q: np.ndarray) -> np.ndarray:
         """Of the bodies' linear velocities to the axes of space, (states, bodies, 3, 3): on SO(3)xR3 the identity."""

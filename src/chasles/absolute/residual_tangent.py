@@ -211,16 +211,16 @@ def residuals_address() -> int:
 
 @kernel(entry=True, allocates=True)
 def residuals_of_states(
-    address, integers, p, on_duals, acting, times, forced, angles, controls, states, motion, duals, values, slopes
-):
+    address, integers, p, on_duals, acting, times, forced, angles, controls, Q, V, rate, lam, zeta, motion,
+    of_forces, q, v, work, out, values, slopes,
+):  # fmt: skip
     """Of each state the values (states, size) of `residuals`, and their derivatives along q exp(δ) and V of each body
     (states, bodies, 4 blocks, 3, size); none if there is no place for them.
 
-    p: the packed mechanism, of numbers; on_duals: the same with laws on duals. states: q, V, V', λ, ζ by rows. duals:
-    numbers of forces, q, V, the workspace and the result.
+    p: the packed mechanism, of numbers; on_duals: the same with laws on duals. Q, V, rate, lam, zeta: states by rows.
+    Duals are numbers of forces, q, v, the workspace and the result. All arrays come one by one: tuples of them would be
+    taken apart in Python, which takes longer than a state.
     """
-    Q, V, rate, lam, zeta = states
-    of_forces, q, v, work, out = duals
     bodies, n, size = tables_of(p).bodies, tables_of(p).n, values.shape[1]
     for s in range(Q.shape[0]):
         for k in range(POSE * n):

@@ -165,3 +165,10 @@ def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
     p = mechanism.packed_for_run(explicit=True)
     return np.concatenate([p, np.zeros(SPACE.size(p.view(np.int64)))])
+
+
+def multipliers_of(p: np.ndarray) -> np.ndarray:
+    """The multipliers that the field left behind in its parameters, in elimination order."""
+    integers = p.view(np.int64)
+    work = SPACE.split(p[integers[HEAD.end] :], integers).work
+    return WORK.split(work, integers).x

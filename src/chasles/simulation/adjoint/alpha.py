@@ -342,13 +342,13 @@ class StepBack:
 
 def solve_transposed(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve matrixᵀ w = right, with rows and columns of about one size, and one refinement."""
-    from scipy.linalg import lu_factor, lu_solve  # takes long to load
+    from scipy.linalg.lapack import dgetrf, dgetrs  # takes long to load; lu_factor looks at its arguments for longer
 
     rows = np.abs(matrix).max(axis=1)
     balanced = matrix / rows[:, None]
     columns = np.abs(balanced).max(axis=0)
     balanced = balanced / columns
-    factors = lu_factor(balanced, check_finite=False)
-    w = lu_solve(factors, right / columns, trans=1) / rows
-    w += lu_solve(factors, (right - w @ matrix) / columns, trans=1) / rows
+    factors, pivots, _ = dgetrf(balanced)
+    w = dgetrs(factors, pivots, right / columns, trans=1)[0] / rows
+    w += dgetrs(factors, pivots, (right - w @ matrix) / columns, trans=1)[0] / rows
     return w

@@ -1,4 +1,4 @@
-"""Gradients of runs in absolute coordinates by generalized alpha."""
+"""Gradients of runs in absolute coordinates: what all methods share, and generalized alpha."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from chasles.cached import cached_property
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.start import Start, nonholonomic_rows
 from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.options import Options
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.alpha import AlphaAdjoint, Weights, replay
 from chasles.simulation.adjoint.body_family import BodyFamily
-from chasles.simulation.adjoint.body_start import StartBack, Weighed
+from chasles.simulation.adjoint.body_start import StartBack
+from chasles.simulation.adjoint.constrained_back import Weighed, gathered
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
@@ -27,21 +29,16 @@ CHUNK = 64  # points whose derivatives are in memory at once
 def refuse_bodies(run: Run, wanted: tuple[str, ...], slopes: Any) -> None:
     """ValueError for a run in absolute coordinates that has no gradient."""
     method, mechanism, instead = run.solution.method, run.dynamics.mechanism, 'or coordinates="relative"'
-    if not isinstance(method, GeneralizedAlpha):
+    if isinstance(method, GeneralizedAlpha):
+        _refuse_alpha(run, slopes, instead)
+    elif not isinstance(method, ExplicitStepper.methods):
         raise ValueError(
-            f"gradient: in absolute coordinates it is for GeneralizedAlpha, not {method}; take that, {instead} with an "
-            "explicit method"
+            f"gradient: in absolute coordinates it is for explicit methods and GeneralizedAlpha, not {method}; take "
+            "one of these"
         )
-    if run.task.more["step"] is None:
-        raise ValueError(f"gradient: of {method} it is for fixed steps; simulate with step=..., {instead}")
-    if method.project_velocity:
-        raise ValueError(f"gradient: {method} projects velocities, which is not differentiated; take it without")
-    if run.task.controller is not None or slopes is not None:
-        raise ValueError(
-            f"gradient: sampled controllers are differentiated in joint coordinates; take coordinates="
-            f'"relative" with an explicit method, not {type(method).__name__}'
-        )
-    if mechanism.redundant:
+    elif run.dynamics.spatial:
+        raise ValueError('gradient: spatial velocities are not differentiated; simulate with trivialization="left"')
+    if mechanism.redundant and isinstance(method, GeneralizedAlpha):
         raise ValueError(
             f"gradient: equations of {', '.join(map(repr, mechanism.redundant))} depend on others; in absolute "
             'coordinates leave out the surplus ones, or take coordinates="relative"'
@@ -54,8 +51,29 @@ def refuse_bodies(run: Run, wanted: tuple[str, ...], slopes: Any) -> None:
         raise ValueError(f"gradient: rolling and constraints of velocities alone need joint coordinates; {instead[3:]}")
 
 
-class BodyAdjoint:
-    """A run of generalized alpha, ready to be taken backward."""
+def _refuse_alpha(run: Run, slopes: Any, instead: str) -> None:
+    method = run.solution.method
+    if run.task.more["step"] is None:
+        raise ValueError(f"gradient: of {method} it is for fixed steps; simulate with step=..., {instead}")
+    if method.project_velocity:
+        raise ValueError(f"gradient: {method} projects velocities, which is not differentiated; take it without")
+    if run.task.controller is not None or slopes is not None:
+        raise ValueError(
+            f"gradient: sampled controllers are differentiated with explicit methods, not with {type(method).__name__}"
+        )
+
+
+class BodyGradient:
+    """A run in absolute coordinates. Who takes it backward sets cotangents of the start by poses and velocities (`turn`
+    and `v`), states with the `weights` of their residuals, and cotangents of `forces` along the joints."""
+
+    metric = "mass"  # of the shifts of generalized alpha
+    turn: np.ndarray
+    v: np.ndarray
+    states: MovingStates
+    weights: Weights
+    forces: np.ndarray
+    inputs: np.ndarray
 
     def __init__(self, run: Run, family: Family | None):
         dynamics: BodyDynamics = run.dynamics
@@ -64,7 +82,75 @@ class BodyAdjoint:
         self.residuals, self.tree = BodyResiduals(self.mechanism), spanning_tree(self.mechanism)[0]
         self.notes = self.residuals.notes
         self.actuation = dynamics.actuation()
+
+    def observe(self, states: MovingStates, by_q: np.ndarray, by_v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cotangents of all points, by q exp(δ) and by V of the bodies, from derivatives by the numbers q and v of the
+        joints. states: of the points that were saved."""
+        self.saved, self.by_turns, self.by_speeds = states, self._on_joints(by_q), by_v
+        return self._kicks(states, self.by_turns, self.by_speeds)
+
+    def _on_joints(self, by_q: np.ndarray, at: slice = slice(None)) -> np.ndarray:
+        """Derivatives along q exp(δ) of the joints, (points, nv), from those by the numbers q."""
+        lifted = self.tree.tables.configuration.lift(self.run.q[at, None], np.eye(self.tree.nv))
+        return np.einsum("sij,sj->si", lifted, by_q)
+
+    def _kicks(
+        self, states: MovingStates, by_turns: np.ndarray, by_speeds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cotangents of points, by q exp(δ) and by V of the bodies."""
+        count, every = len(states.t), self.mechanism.joint_tables.nv
+        turns, speeds = np.zeros((count, every)), np.zeros((count, every))
+        turns[:, self.order.velocities], speeds[:, self.order.velocities] = by_turns, by_speeds
+        turn, v = np.zeros((count, 6 * self.n)), np.zeros((count, 6 * self.n))
+        for first in range(0, count, CHUNK):
+            part = slice(first, first + CHUNK)
+            _, by_pose, by_velocity = self.residuals.slopes(MovingStates(*(x[part] for x in states)))
+            v[part] = np.einsum("sj,sji->si", speeds[part], by_velocity.joints)
+            # joints turn by the same matrix by which their velocities follow those of the bodies
+            turn[part] = np.einsum("sj,sji->si", turns[part], by_velocity.joints)
+            turn[part] += np.einsum("sj,sji->si", speeds[part], by_pose.joints)
+        return turn, v
+
+    def part(self, name: str) -> np.ndarray:
+        """The gradient with respect to something."""
+        if name in ("q", "v"):
+            return self._kinematics.by_start(name)
+        if name in ("control", "inputs"):
+            return self.of_inputs(name, self.forces)
+        if name == "gravity":
+            pushes = self.weights.motion.reshape(-1, self.n, 6)[..., 3:]
+            return np.einsum("sij,i,s->j", pushes, self.residuals.masses, self.states.forced)
+        assert self.family is not None
+        value = self.family.values[name]
+        slopes = [self.family.derivative(name, k, self._kinematics.number)[0] for k in range(value.size)]
+        return np.array(slopes).reshape(value.shape)
+
+    def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
+        """The gradient by "control" or "inputs", from the cotangents of the forces that were held."""
+        raise NotImplementedError
+
+    @cached_property
+    def _kinematics(self) -> BodyFamily:
+        return BodyFamily(self)
+
+    def actuation_of(self, mechanism: AbsoluteMechanism) -> Actuation:
+        """The actuators of the same system with other parameters."""
+        tables = mechanism.joint_tables
+        return Actuation(mechanism.system, tables.velocities, tables.nv, self.order.velocities)
+
+
+class BodyAdjoint(BodyGradient):
+    """A run of generalized alpha, ready to be taken backward."""
+
+    def __init__(self, run: Run, family: Family | None):
+        super().__init__(run, family)
+        self.metric = run.solution.method.metric
         self.inputs = np.zeros((1, self.actuation.inputs)) if run.given is None else run.given[:1]
+
+    def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
+        """The gradient by "control" or "inputs"; forces are those of each step."""
+        found = self.actuation.back(np.repeat(self.inputs, len(held), axis=0), held)
+        return found if name == "inputs" else found.sum(axis=0)
 
     def back(self, by_q: np.ndarray, by_v: np.ndarray) -> None:
         """Find the cotangents of poses and velocities at the start, and what residuals are multiplied with."""
@@ -82,39 +168,14 @@ class BodyAdjoint:
         states = made_states(self.mechanism, count, **given, zeta=zeta)
         # index 3 begins with other velocities than its first point has
         saved = states._replace(v=np.ascontiguousarray(run.solution.y[:, 7 * self.n : 13 * self.n]))
-        self.by_turns, self.by_speeds = self._on_joints(by_q), by_v
-        kicks = self._kicks(saved)
+        kicks = self.observe(saved, by_q, by_v)
         found, weights = AlphaAdjoint(self.residuals, method, steps).back(kicks, states)
         start = Start(problem, stepper.structure, float(run.t[0]), stepper.first, run.solution.y[0], False)
         begin = StartBack(self.residuals, start, method)
         turn, v = begin.back(found)
-        self.turn, self.v, self.saved = turn + kicks[0][0], v + kicks[1][0], saved
-        both = [Weighed(states, weights), *begin.account]
-        self.states = MovingStates(
-            *(np.concatenate(parts) for parts in zip(*(one.states for one in both), strict=True))
-        )
-        self.weights = Weights(*(np.concatenate(parts) for parts in zip(*(one.weights for one in both), strict=True)))
+        self.turn, self.v = turn + kicks[0][0], v + kicks[1][0]
+        self.states, self.weights = gathered([Weighed(states, weights), *begin.account])
         self.forces = self._of_forces(count)
-
-    def _on_joints(self, by_q: np.ndarray) -> np.ndarray:
-        """Derivatives along q exp(δ) of the joints, (points, nv), from those by the numbers q."""
-        lifted = self.tree.tables.configuration.lift(self.run.q[:, None], np.eye(self.tree.nv))
-        return np.einsum("sij,sj->si", lifted, by_q)
-
-    def _kicks(self, states: MovingStates) -> tuple[np.ndarray, np.ndarray]:
-        """Cotangents of all points, by q exp(δ) and by V of the bodies."""
-        count, every = len(states.t), self.mechanism.joint_tables.nv
-        turns, speeds = np.zeros((count, every)), np.zeros((count, every))
-        turns[:, self.order.velocities], speeds[:, self.order.velocities] = self.by_turns, self.by_speeds
-        turn, v = np.zeros((count, 6 * self.n)), np.zeros((count, 6 * self.n))
-        for first in range(0, count, CHUNK):
-            part = slice(first, first + CHUNK)
-            _, by_pose, by_velocity = self.residuals.slopes(MovingStates(*(x[part] for x in states)))
-            v[part] = np.einsum("sj,sji->si", speeds[part], by_velocity.joints)
-            # joints turn by the same matrix by which their velocities follow those of the bodies
-            turn[part] = np.einsum("sj,sji->si", turns[part], by_velocity.joints)
-            turn[part] += np.einsum("sj,sji->si", speeds[part], by_pose.joints)
-        return turn, v
 
     def _of_forces(self, points: int) -> np.ndarray:
         """Cotangents of forces along the joints in each step, (steps, nv of all joints): the power that the weights
@@ -127,28 +188,3 @@ class BodyAdjoint:
         found = power[1:points] if points > 1 else np.zeros((1, power.shape[1]))
         found[0] += power[points:].sum(axis=0)
         return found
-
-    def part(self, name: str) -> np.ndarray:
-        """The gradient with respect to something."""
-        if name in ("q", "v"):
-            return self._kinematics.by_start(name)
-        if name in ("control", "inputs"):
-            held = np.repeat(self.inputs, len(self.forces), axis=0)
-            found = self.actuation.back(held, self.forces)
-            return found if name == "inputs" else found.sum(axis=0)
-        if name == "gravity":
-            pushes = self.weights.motion.reshape(-1, self.n, 6)[..., 3:]
-            return np.einsum("sij,i,s->j", pushes, self.residuals.masses, self.states.forced)
-        assert self.family is not None
-        value = self.family.values[name]
-        slopes = [self.family.derivative(name, k, self._kinematics.number)[0] for k in range(value.size)]
-        return np.array(slopes).reshape(value.shape)
-
-    @cached_property
-    def _kinematics(self) -> BodyFamily:
-        return BodyFamily(self)
-
-    def actuation_of(self, mechanism: AbsoluteMechanism) -> Actuation:
-        """The actuators of the same system with other parameters."""
-        tables = mechanism.joint_tables
-        return Actuation(mechanism.system, tables.velocities, tables.nv, self.order.velocities)

@@ -25,7 +25,7 @@ from chasles.simulation.closed.sensitivities import ClosedStart
 from chasles.simulation.parameter_family import CENTRAL
 
 if TYPE_CHECKING:
-    from chasles.simulation.adjoint.bodies import BodyAdjoint
+    from chasles.simulation.adjoint.bodies import BodyGradient
 
 TURN = 1e-2  # [rad or m] of differences
 
@@ -62,7 +62,7 @@ class Axes:
 class BodyFamily:
     """Numbers of a run's adjoint as functions of its start and of parameters."""
 
-    def __init__(self, adjoint: BodyAdjoint):
+    def __init__(self, adjoint: BodyGradient):
         self.adjoint, self.run, self.mechanism = adjoint, adjoint.run, adjoint.mechanism
         self.t, self.q, self.v = float(self.run.t[0]), self.run.q[0], self.run.v[0]
         self.base = adjoint.saved.q[0].reshape(-1, 7)
@@ -150,7 +150,7 @@ class BodyFamily:
             relative.system, base.spaces, baumgarte=base.baumgarte, inputs=base.inputs, every_angle=base.every_angle
         )
         residuals, axes = BodyResiduals(other), Axes(base, other)
-        found, size = weighed(residuals, axes, adjoint.states, adjoint.weights, self.run.solution.method.metric)
+        found, size = weighed(residuals, axes, adjoint.states, adjoint.weights, adjoint.metric)
         total = self.started(other, self.q, self.v) + self.shown(other, axes) - found
         total += float(np.sum(adjoint.forces * adjoint.actuation_of(other).along(adjoint.inputs)))
         if self.closed is not None:

@@ -3,31 +3,23 @@ and velocities that are moved off the constraints."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
+from chasles.absolute.body_residuals import BodyResiduals, made_states
 from chasles.constrained.group import bracket, moved, on_se3
 from chasles.constrained.start import Start
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.simulation.adjoint.alpha import Cotangents, Weights, ad_of, back_of, onward_of, solve_transposed, times
+from chasles.simulation.adjoint.alpha import Cotangents, ad_of, back_of, onward_of, times
+from chasles.simulation.adjoint.constrained_back import ConstrainedBack, at_rest
 
 
-class Weighed(NamedTuple):
-    """States and what their residuals are multiplied with (`alpha.Weights`)."""
-
-    states: MovingStates
-    weights: Weights
-
-
-class StartBack:
+class StartBack(ConstrainedBack):
     """The start of a run, from its point to what the method carries."""
 
     def __init__(self, residuals: BodyResiduals, start: Start, method: GeneralizedAlpha):
-        self.residuals, self.start, self.method = residuals, start, method
+        super().__init__(residuals)
+        self.start, self.method = start, method
         self.mechanism, self.h = start.mechanism, start.h
-        self.account: list[Weighed] = []
         self.turning = on_se3(self.mechanism)
         self.constrained = method.index == 3 and bool(self.mechanism.tiles)
         self.v = start.onto_constraints(start.v) if self.constrained else start.v
@@ -88,7 +80,7 @@ class StartBack:
 
     def _motion_back(self, t: float, q: np.ndarray, v: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Through the accelerations of a state, from the index-1 equations."""
-        mechanism, residuals = self.mechanism, self.residuals
+        mechanism = self.mechanism
         turned = mechanism.angles(q)
         angles = turned + 2 * np.pi * np.round((self.start.angles - turned) / (2 * np.pi))
         held = self.start.problem.held
@@ -96,50 +88,9 @@ class StartBack:
         given = {"t": t, "angles": angles, "q": q, "v": v, "rate": rates, "lam": multipliers}
         if held is not None:
             given["controls"] = held
-        states = made_states(mechanism, 1, **given)
-        _, by_pose, by_velocity = residuals.slopes(states)
-        motion, change = self._solved(states, by_velocity.speed, bar)
-        self._weigh(states, motion=motion, change=change)
-        turn = -motion @ by_pose.motion[0] - change @ by_pose.change[0]
-        return turn, -motion @ by_velocity.motion[0] - change @ by_velocity.change[0]
+        return self.motion(made_states(mechanism, 1, **given), bar)[:2]
 
     def _onto_back(self, v: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Through velocities that are projected onto the constraints: cotangents of them and of the poses."""
-        mechanism, residuals, start = self.mechanism, self.residuals, self.start
-        on = start.onto_constraints(v)
-        given = {"t": start.t, "angles": start.angles, "q": start.q, "forced": 0}
-        moving = made_states(mechanism, 1, v=on, **given)
-        _, by_pose, by_velocity = residuals.slopes(moving)
-        R = residuals.rotations(moving.q)
-        in_space = residuals.to_space(by_velocity.speed, R)[0]
-        inertia = residuals.inertia(R)[0]
-        push = np.einsum("ijk,ik->ij", inertia, (on - v).reshape(-1, 6)).ravel()
-        impulse = np.linalg.lstsq(in_space.T, -push, rcond=None)[0] if len(in_space) else np.zeros(0)
-        pushed = made_states(mechanism, 1, rate=on - v, lam=impulse.reshape(-1, 3)[residuals.rows_of_tile], **given)
-        _, by_turn, _ = residuals.slopes(pushed)
-        motion, held = self._solved(moving, by_velocity.speed, bar)
-        change, speed = np.where(residuals.rotors, held, 0.0), np.where(residuals.rotors, 0.0, held)
-        self._weigh(pushed, motion=motion, change=change)
-        self._weigh(moving, speed=speed)
-        turn = -motion @ by_turn.motion[0] - speed @ by_pose.speed[0] - change @ by_turn.change[0]
-        return times(inertia, motion) + change @ by_velocity.speed[0], turn
-
-    def _solved(self, states: MovingStates, jacobian: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of the equations M y + Jᵀ λ = ..., J y = ... whose solution y has a cotangent."""
-        residuals, size = self.residuals, 6 * self.residuals.n
-        R = residuals.rotations(states.q)
-        in_space, inertia = residuals.to_space(jacobian, R)[0], residuals.inertia(R)[0]
-        matrix = np.zeros((size + len(in_space), size + len(in_space)))
-        for i, block in enumerate(inertia):
-            matrix[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = block
-        matrix[:size, size:], matrix[size:, :size] = in_space.T, jacobian[0]
-        empty = ~residuals.measured & ~residuals.rotors
-        release = np.where(residuals.rotors, -1.0, np.where(empty, 1.0, 0.0))
-        matrix[size:, size:] = np.diag(release)
-        w = solve_transposed(matrix, np.concatenate([bar, np.zeros(len(in_space))]))
-        return w[:size], w[size:]
-
-    def _weigh(self, states: MovingStates, **given: np.ndarray) -> None:
-        size, rows = 6 * self.residuals.n, len(self.residuals.rows)
-        none = Weights(*(np.zeros((1, k)) for k in (size, size, rows, rows, rows)))
-        self.account.append(Weighed(states, none._replace(**{name: value[None] for name, value in given.items()})))
+        start = self.start
+        return self.onto(at_rest(self.residuals, start.t, start.q, start.angles), v, start.onto_constraints(v), bar)

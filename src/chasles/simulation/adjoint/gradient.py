@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate import blocks
-from chasles.integrate import explicit_layout as layout
-from chasles.integrate.engine import short_of
-from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import SET
-from chasles.integrate.options import Options
-from chasles.integrate.scalar import ON_DUALS
-from chasles.kernel.lanes import WIDTH, buffer
+from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.kernel.lanes import WIDTH
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
@@ -24,11 +18,12 @@ from chasles.relative.tables import CONSTANT, GRAVITY
 from chasles.screw import inertia as spatial
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
-from chasles.simulation.adjoint.blocks import seeds_of
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
+from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
 from chasles.simulation.adjoint.objective import Measure, Sum
-from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD, steps_back
+from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
+from chasles.simulation.adjoint.sweep import EVERY, RetakenStep, BackwardSweep, Through
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import tangent_addresses
@@ -45,9 +40,6 @@ OWN = (
     "bodies",
     "gravity",
 )  # what can be differentiated with respect to, besides parameters
-
-
-EVERY = slice(None)
 
 
 @dataclass(frozen=True)
@@ -91,9 +83,9 @@ def gradient(
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
 
-    The run is one in joint coordinates by an explicit method, or one in absolute coordinates by generalized alpha with
-    fixed steps; all its points are saved. The cost does not depend on how many inputs, inertial numbers and initial
-    values there are. Sizes of steps count as constants.
+    The run is one by an explicit method, or one in absolute coordinates by generalized alpha with fixed steps; all its
+    points are saved. The cost does not depend on how many inputs, inertial numbers and initial values there are. Sizes
+    of steps count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
     _check(run, objective, wanted, system, parameters, slopes)
@@ -109,14 +101,19 @@ def gradient(
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
     found = [term.cotangents(run.t, run.q, run.v) for term in terms]
     by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
-    adjoint: Adjoint | BodyAdjoint
+    answer = None if slopes is None else Answer(run, slopes)
+    adjoint: Adjoint | BodyAdjoint | BodySteps
     if bodies:
-        adjoint = BodyAdjoint(run, family)
-        adjoint.back(by_q, by_v)
+        if isinstance(run.solution.method, GeneralizedAlpha):
+            adjoint = BodyAdjoint(run, family)
+            adjoint.back(by_q, by_v)
+        else:
+            adjoint = BodySteps(run, family, "inputs" in wanted)
+            adjoint.find(by_q, by_v, answer)
         parts = {name: adjoint.part(name) for name in wanted}
     else:
         adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
-        back = adjoint.back(adjoint.kicks(by_q, by_v), None if slopes is None else Answer(run, slopes))
+        back = adjoint.back(adjoint.kicks(by_q, by_v), answer)
         parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -170,36 +167,20 @@ def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
     return isinstance(mechanism, Mechanism) and mechanism.tree.dependence is None
 
 
-class Adjoint:
-    """A run, ready to be taken backward."""
+class Adjoint(BackwardSweep):
+    """A run in joint coordinates, ready to be taken backward."""
 
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
-        self.run, self.dynamics, self.family, self.names = run, run.dynamics, family, names
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
-        self.actuation, self.tables = Actuation.of_tree(self.mechanism), tables_of(run)
+        super().__init__(run, Actuation.of_tree(self.mechanism), self.nv, each)
+        self.family, self.names, self.tables = family, names, tables_of(run)
         self.quick = _is_plain_tree(self.mechanism)
         self.start = StartTangents(run, self.tables)
-        self.inputs, self.which = self._inputs()
-        self.period = self.which
-        if each:
-            self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
-        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, self.nv))
         self.shifts = self._shifts()
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
-
-    def _inputs(self) -> tuple[np.ndarray, np.ndarray]:
-        """All inputs that were held, and for each point which one was held in the step to it."""
-        run = self.run
-        if run.given is None:
-            return np.zeros((1, self.actuation.inputs)), np.zeros(len(run.t), dtype=np.int64)
-        if run.task.controller is None:
-            return run.given[:1], np.zeros(len(run.t), dtype=np.int64)
-        edges = run.task.edges()
-        which = np.clip(np.searchsorted(edges, run.t, side="left") - 1, 0, len(edges) - 2)
-        return np.array([run.given[np.argmax(which == k)] for k in range(len(edges) - 1)]), which
 
     def _shifts(self) -> np.ndarray:
         """How the numbers of the mechanism change with parameters, (count, m)."""
@@ -230,9 +211,8 @@ class Adjoint:
 
     # ------------------------------------------------------------ the sweep
 
-    def _memories(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Addresses of what cotangents go through, their memories, and how many numbers there are beside those of
-        inputs: of the tree's numbers, or of directions."""
+    def through(self, step: RetakenStep) -> Through:
+        """What cotangents go through; numbers beside those of inputs are the tree's, or directions."""
         n, d, nv, count = self.dynamics.space.size, self.dynamics.space.dimension, self.nv, len(self.tables.constants)
         pulls = np.zeros(2, dtype=np.int64)
         p = self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
@@ -248,7 +228,7 @@ class Adjoint:
             sizes = self.nq + nv, self.nq + nv, nv + 6 * links
             used = np.empty((count, 0)) if acting.empty else self.shifts
             memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
-            return pulls, memory, np.zeros(8), numbers + used.shape[1]
+            return Through(pulls, memory, np.zeros(8), numbers + used.shape[1])
         if isinstance(self.tables, TangentTables):
             field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
         else:
@@ -261,68 +241,7 @@ class Adjoint:
         if correction and self.dynamics.corrected:
             pulls[OF_CORRECTION] = pull_address()
             corrected = memory_of(correction, (n, n, n), p, places, along, held=held)
-        return pulls, memory, corrected, self.shifts.shape[1]
-
-    def back(self, kicks: np.ndarray, answer: Answer | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Cotangents of the first point, of the generalized forces of each input, and of numbers or directions. answer:
-        how a controller answers, if it counts."""
-        run, dynamics, nv = self.run, self.dynamics, self.nv
-        held, more = np.zeros_like(self.controls), run.task.more
-        if len(run.t) == 1:
-            return kicks[0], held, np.zeros(0)
-        times, y = run.t, np.ascontiguousarray(run.solution.y)
-        span, whole = (float(times[0]), float(times[-1])), Options(step=abs(times[-1] - times[0]), save="final")
-        stepper = ExplicitStepper(dynamics.problem(self.controls[0]), run.solution.method, span, y[0], whole)
-        stops = np.concatenate([np.ravel(() if (x := more.get(name)) is None else x) for name in ("stops", "breaks")])
-        stopped = np.isin(times, stops)
-        begins = np.where(stopped, np.nextafter(times, np.copysign(np.inf, span[1] - span[0])), times)
-        sizes = np.diff(times, prepend=times[0])
-        for k in np.flatnonzero(stopped[1:]) + 1:
-            sizes[k] = short_of.py_func(times[k - 1], times[k])
-        pulls, memory, corrected, count = self._memories()
-        stages, n, d = int(stepper.settings[SET.stages]), stepper.space.size, stepper.space.dimension
-        needed = {blocks.MOVE} | ({blocks.PULLBACK} if stepper.settings[SET.family] == layout.MUNTHE_KAAS else set())
-        factors = max(stages + 1, int(stepper.program[: stages + 1, 2].max(initial=0)))
-        room = (
-            *(np.zeros(stages * d), np.zeros(stages * d), np.zeros(factors * d), np.zeros((factors + stages + 1) * n)),
-            *(np.zeros(stages * d), np.zeros(stages * max(n, d)), np.zeros(d), np.zeros(2 * d)),
-        )
-        y_bar, g = np.zeros(n), np.zeros(nv + count)
-        seeds = *seeds_of(stepper.space, blocks.MOVE), *seeds_of(stepper.space, blocks.PULLBACK)
-        given = np.zeros(n), y_bar, np.zeros(n), buffer(3 * max(n, d)), memory, np.zeros(5, dtype=np.int64), corrected
-        parameters = np.repeat(stepper.p[None], stages, axis=0)
-        on_duals = stepper.operations(*needed, on=ON_DUALS)
-
-        def sweep(part: slice, pushed: np.ndarray) -> None:
-            """The steps between some points, with cotangents that the points have for themselves."""
-            steps_back(
-                *(stepper.space.table, stepper.addresses, on_duals, stepper.settings),
-                (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
-                *((times[part], sizes[part], begins[part]), y[part], pushed),
-                *((self.which[part], self.controls, held, dynamics.control.start), parameters, stepper.address),
-                *(pulls, room, seeds, g, given),
-            )
-
-        with dynamics.calling(tangents=True):
-            if answer is None:
-                sweep(EVERY, kicks)
-            else:
-                self._answered(answer, sweep, kicks, y_bar, held)
-        return y_bar, held, g[nv:]
-
-    def _answered(self, answer: Answer, sweep: Any, kicks: np.ndarray, y_bar: np.ndarray, held: np.ndarray) -> None:
-        """The steps of each period, last first, and how its input answers to the point that it begins at."""
-        pushed = kicks[-1]
-        for number in range(int(self.period[-1]), -1, -1):
-            own = np.flatnonzero(self.period[1:] == number) + 1
-            first, rows = int(own[0]) - 1, np.unique(self.which[own])
-            part = slice(first, int(own[-1]) + 1)
-            sweep(part, np.concatenate([kicks[first : own[-1]], pushed[None]]))
-            weights = self.actuation.back(self.inputs[rows], held[rows]).sum(axis=0)
-            by_q, by_v = answer.at(first)
-            here = slice(first, first + 1)
-            pushed = y_bar + self.kicks((weights @ by_q)[None], (weights @ by_v)[None], here)[0]
-        y_bar[:] = pushed
+        return Through(pulls, memory, corrected, self.shifts.shape[1])
 
     # ------------------------------------------------------------ what is asked for
 
@@ -331,12 +250,7 @@ class Adjoint:
         if name in ("q", "v"):
             return first @ self.start.points(self.start.own(name))
         if name in ("control", "inputs"):
-            found = self.actuation.back(self.inputs, held)
-            if name == "inputs":
-                return found
-            total = np.zeros((self.period[-1] + 1, found.shape[1]))
-            np.add.at(total, self.period[1:] if len(found) > len(total) else np.arange(len(found)), found)
-            return total if self.run.task.controller is not None else total[0]
+            return self.of_inputs(name, held)
         if name == "gravity":
             return g[GRAVITY.vector : GRAVITY.vector + 3].copy()
         if name == "bodies":

@@ -1,0 +1,149 @@
+"""Runs of explicit methods, ready to be taken backward: what gradients in joint and in absolute coordinates share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.integrate import blocks
+from chasles.integrate import explicit_layout as layout
+from chasles.integrate.engine import short_of
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.explicit_layout import SET
+from chasles.integrate.options import Options
+from chasles.integrate.scalar import ON_DUALS
+from chasles.kernel.lanes import buffer
+from chasles.simulation.actuation import Actuation
+from chasles.simulation.adjoint.answer import Answer
+from chasles.simulation.adjoint.blocks import seeds_of
+from chasles.simulation.adjoint.steps import steps_back
+from chasles.simulation.run import Run
+
+EVERY = slice(None)
+
+
+class Through(NamedTuple):
+    """What cotangents go through: addresses of what takes them through the field and the correction, the memories of
+    these, and how many numbers they find beside those of inputs."""
+
+    pulls: np.ndarray
+    field: np.ndarray
+    correction: np.ndarray
+    numbers: int
+
+
+class RetakenStep(NamedTuple):
+    """A step that is taken again: the method, what its field reads at each stage, the points of the stages and where
+    among them those of the stages begin, times and sizes of all steps."""
+
+    stepper: ExplicitStepper
+    parameters: np.ndarray
+    points: np.ndarray
+    first: int
+    times: np.ndarray
+    sizes: np.ndarray
+
+
+class BackwardSweep:
+    """A run of an explicit method."""
+
+    def __init__(self, run: Run, actuation: Actuation, nv: int, each: bool):
+        """nv: of forces along joints. each: whether the input of each step counts by itself."""
+        self.run, self.dynamics, self.actuation, self.forces_count = run, run.dynamics, actuation, nv
+        self.inputs, self.which = self._inputs()
+        self.period = self.which
+        if each:
+            self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
+        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, nv))
+
+    def through(self, step: RetakenStep) -> Through:
+        """What cotangents go through in each step."""
+        raise NotImplementedError
+
+    def kicks(self, by_q: np.ndarray, by_v: np.ndarray, at: slice = EVERY) -> np.ndarray:
+        """Cotangents of the points of the integrator from derivatives by the numbers q and v."""
+        raise NotImplementedError
+
+    def _inputs(self) -> tuple[np.ndarray, np.ndarray]:
+        """All inputs that were held, and for each point which one was held in the step to it."""
+        run = self.run
+        if run.given is None:
+            return np.zeros((1, self.actuation.inputs)), np.zeros(len(run.t), dtype=np.int64)
+        if run.task.controller is None:
+            return run.given[:1], np.zeros(len(run.t), dtype=np.int64)
+        edges = run.task.edges()
+        which = np.clip(np.searchsorted(edges, run.t, side="left") - 1, 0, len(edges) - 2)
+        return np.array([run.given[np.argmax(which == k)] for k in range(len(edges) - 1)]), which
+
+    def back(self, kicks: np.ndarray, answer: Answer | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cotangents of the first point, of the generalized forces of each input, and of numbers or directions. answer:
+        how a controller answers, if it counts."""
+        run, dynamics, nv = self.run, self.dynamics, self.forces_count
+        held, more = np.zeros_like(self.controls), run.task.more
+        if len(run.t) == 1:
+            return kicks[0], held, np.zeros(0)
+        times, y = run.t, np.ascontiguousarray(run.solution.y)
+        span, whole = (float(times[0]), float(times[-1])), Options(step=abs(times[-1] - times[0]), save="final")
+        stepper = ExplicitStepper(dynamics.problem(self.controls[0]), run.solution.method, span, y[0], whole)
+        stops = np.concatenate([np.ravel(() if (x := more.get(name)) is None else x) for name in ("stops", "breaks")])
+        stopped = np.isin(times, stops)
+        begins = np.where(stopped, np.nextafter(times, np.copysign(np.inf, span[1] - span[0])), times)
+        sizes = np.diff(times, prepend=times[0])
+        for k in np.flatnonzero(stopped[1:]) + 1:
+            sizes[k] = short_of.py_func(times[k - 1], times[k])
+        stages, n, d = int(stepper.settings[SET.stages]), stepper.space.size, stepper.space.dimension
+        needed = {blocks.MOVE} | ({blocks.PULLBACK} if stepper.settings[SET.family] == layout.MUNTHE_KAAS else set())
+        factors = max(stages + 1, int(stepper.program[: stages + 1, 2].max(initial=0)))
+        room = (
+            *(np.zeros(stages * d), np.zeros(stages * d), np.zeros(factors * d), np.zeros((factors + stages + 1) * n)),
+            *(np.zeros(stages * d), np.zeros(stages * max(n, d)), np.zeros(d), np.zeros(2 * d)),
+        )
+        y_bar = np.zeros(n)
+        seeds = *seeds_of(stepper.space, blocks.MOVE), *seeds_of(stepper.space, blocks.PULLBACK)
+        parameters = np.repeat(stepper.p[None], stages, axis=0)
+        first = 0 if stepper.settings[SET.family] == layout.MUNTHE_KAAS else factors
+        through = self.through(RetakenStep(stepper, parameters, room[3].reshape(-1, n), first, times, sizes))
+        g, duals, integers = np.zeros(nv + through.numbers), buffer(3 * max(n, d)), np.zeros(5, dtype=np.int64)
+        given = np.zeros(n), y_bar, np.zeros(n), duals, through.field, integers, through.correction
+        on_duals = stepper.operations(*needed, on=ON_DUALS)
+
+        def sweep(part: slice, pushed: np.ndarray) -> None:
+            """The steps between some points, with cotangents that the points have for themselves."""
+            steps_back(
+                *(stepper.space.table, stepper.addresses, on_duals, stepper.settings),
+                (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
+                *((times[part], sizes[part], begins[part]), y[part], pushed),
+                *((self.which[part], self.controls, held, dynamics.control.start), parameters, stepper.address),
+                *(through.pulls, room, seeds, g, given),
+            )
+
+        with dynamics.calling(tangents=True):
+            if answer is None:
+                sweep(EVERY, kicks)
+            else:
+                self._answered(answer, sweep, kicks, y_bar, held)
+        return y_bar, held, g[nv:]
+
+    def _answered(self, answer: Answer, sweep: Any, kicks: np.ndarray, y_bar: np.ndarray, held: np.ndarray) -> None:
+        """The steps of each period, last first, and how its input answers to the point that it begins at."""
+        pushed = kicks[-1]
+        for number in range(int(self.period[-1]), -1, -1):
+            own = np.flatnonzero(self.period[1:] == number) + 1
+            first, rows = int(own[0]) - 1, np.unique(self.which[own])
+            part = slice(first, int(own[-1]) + 1)
+            sweep(part, np.concatenate([kicks[first : own[-1]], pushed[None]]))
+            weights = self.actuation.back(self.inputs[rows], held[rows]).sum(axis=0)
+            by_q, by_v = answer.at(first)
+            here = slice(first, first + 1)
+            pushed = y_bar + self.kicks((weights @ by_q)[None], (weights @ by_v)[None], here)[0]
+        y_bar[:] = pushed
+
+    def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
+        """The gradient by "control" or "inputs", from the cotangents of the forces that were held."""
+        found = self.actuation.back(self.inputs, held)
+        if name == "inputs":
+            return found
+        total = np.zeros((self.period[-1] + 1, found.shape[1]))
+        np.add.at(total, self.period[1:] if len(found) > len(total) else np.arange(len(found)), found)
+        return total if self.run.task.controller is not None else total[0]
