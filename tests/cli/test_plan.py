@@ -63,6 +63,20 @@ WRONG = {
     "what": (TASK + "[[keep]]\nlow = 0\n", r"keep\[0\]: says not what it is about; expected one of frame, joint"),
     "both": (TASK + '[[keep]]\njoint = "slide"\nspeed = "slide"\n', r"keep\[0\]: has joint and speed; expected one"),
     "frame": (TASK + '[[reach]]\nframe = "block"\n', r"reach\[1\]: a frame needs a position or a pose"),
+    "by": ('by = "magic"\n' + TASK, "by: is 'magic'; expected optimize, shoot, collocate"),
+    "method": (
+        'by = "collocate"\nmethod = "rk4"\n' + TASK,
+        "method: is not for by = 'collocate'; .* take by = 'optimize'",
+    ),
+    "design": (
+        TASK + "[parameters]\nwey = [0, 1]\n",
+        "parameters.wey: is no parameter .*; did you mean 'way'",
+    ),
+    "way": (TASK + "[parameters]\nway = [0, 1]\n", "parameters: is not for by = 'optimize'"),
+    "bounds": (
+        'by = "shoot"\n' + TASK + "[parameters]\nway = [1]\n",
+        "parameters.way: has 1 numbers; expected",
+    ),
     "list": (TASK + '[keep]\njoint = "slide"\n', r"keep: is not a list; write \[\[keep\]\]"),
 }
 
@@ -96,3 +110,13 @@ def test_all_that_a_task_can_say(tmp_path):
     reach, place, speed = found["limits"]
     assert reach.quantity.q == {"slide": 1.0}
     assert (float(place.low), place.when.tolist(), float(speed.high)) == (-0.05, [0.25, 0.5], 3.0)
+
+
+def test_a_design_from_a_file(tmp_path):
+    """∫ u² dt = 12 m² N²/(N² - 1): the lightest block is the best one."""
+    model = MODEL.replace("mass = 1.0", 'mass = "load"').replace('way = "100 cm"', 'way = "100 cm"\nload = 2')
+    task = TASK.replace("steps = 40", 'steps = 5\nby = "shoot"\nsolver = "scipy"').replace("1e-11", "1e-9")
+    said = chasles("plan", *map(str, files(tmp_path, task + '[parameters]\nload = ["500 g", 3]\n', model)))
+    assert said.returncode == 0, said.stderr
+    assert f"cost {12 * 0.25 * 25 / 24:.8g}" in said.stdout
+    assert " load = 0.5\n" in said.stdout

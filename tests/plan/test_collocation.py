@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_matrix
+from scipy.linalg import expm
+from scipy.optimize import minimize_scalar
 
 import chasles as ch
 from chasles.lie import s3
-from chasles.plan.account import Account
-from chasles.plan.collocation import Transcription
-from chasles.simulation.prepare import prepare
-from tests.plan.test_plan import GOAL, ball, block, four_bar
+from tests.plan.programs import program_of, require_slopes
+from tests.plan.test_plan import GOAL, ball, block, chain, four_bar
 
 STILL = (0.0, 0.0, 0.0)
 
@@ -45,38 +44,22 @@ def test_a_turn_is_the_geodesic_with_a_cubic_angle():
 
 
 def test_jacobian_of_all_kinds_of_joints():
-    system = ch.System(
-        [ch.Body(f"b{k}", 1.0 + k, (0.1, 0, -0.2), (0.1, 0.2, 0.25)) for k in range(3)],
-        [
-            ch.free("f", "ground", "b0"),
-            ch.spherical("s", "b0", "b1", at=(0, 0, -0.4)),
-            ch.revolute("r", "b1", "b2", axis=(0, 1, 0), at=(0, 0, -0.4)),
-        ],
-    )
-    rng = np.random.default_rng(0)
-    start = system.compile().random(rng), np.ones(10)
-    dynamics, state = prepare("test", system, 0.0, *start, "relative", inputs=True)
-    task = Transcription(dynamics.mechanism, dynamics, state, (0.0, 0.3), 2, 2)
-    of_tip = ch.plan.tracking(ch.plan.frame("b2", [1.0, 2.0, 3.0]))
-    costs = [ch.plan.effort(), of_tip, ch.plan.final(ch.plan.state(v=np.zeros(10))), ch.plan.duration()]
-    pose = ch.plan.keep(ch.plan.frame("b1", [1, 0, 0, 0, 0, 0, 1.0]), -1, 1, when=0.5)
-    limits = [pose, ch.plan.reach(ch.plan.state(system.compile().neutral()))]
-    task.account, task.bounds = Account(dynamics.mechanism, 2, 10, costs, limits), np.array([[-9.0] * 10, [9.0] * 10])
-    program, z = task.program(task.guessed(None), (0.1, 0.3, 1.0))
-    z[:-1] += 0.3 * rng.normal(size=len(z) - 1)
-    shape, along, h = (len(program.least), len(z)), 0.1 * rng.normal(size=len(z)), 1e-6
-    matrix = coo_matrix((program.slopes(z), program.places), shape=shape).tocsr()
-    wanted = (program.rows(z + h * along) - program.rows(z - h * along)) / (2 * h)
-    assert np.abs(matrix @ along - wanted).max() < 1e-8 * np.abs(wanted).max()
-    slope = (program.cost(z + h * along)[0] - program.cost(z - h * along)[0]) / (2 * h)
-    assert abs(program.cost(z)[1] @ along - slope) < 1e-7 * abs(slope)
+    """Springs and dampers are in the other test; here forces are those of inverse dynamics."""
+    system = chain(stiffness=0.0, damping=0.0)
+    assert system.compile().tables.acting.empty
+    start = system.compile().random(np.random.default_rng(0)), np.ones(10)
+    require_slopes(*program_of(ch.plan.collocate, system, start))
+
+
+@pytest.mark.parametrize("way", [ch.plan.shoot, ch.plan.collocate])
+def test_jacobian_with_springs_and_dampers(way):
+    start = chain().compile().random(np.random.default_rng(0)), np.ones(10)
+    require_slopes(*program_of(way, chain(), start))
 
 
 def test_what_collocation_is_not_for():
-    with pytest.raises(ValueError, match="for trees without springs"):
+    with pytest.raises(ValueError, match="for trees, and this system has loops or constraints; take shoot"):
         ch.plan.collocate(four_bar(), (0, 1), 3, ch.plan.effort(), {"a": 1.0})
-    with pytest.raises(ValueError, match="for trees without springs"):
-        ch.plan.collocate(block(stiffness=3.0), (0, 1), 3, ch.plan.effort())
     with pytest.raises(ValueError, match="solver is 'snopt'"):
         ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), solver="snopt")
     with pytest.raises(ValueError, match=r"the guess has shape \(2, 1\)"):
@@ -106,3 +89,31 @@ def test_a_cart_pole_by_two_methods():
         *(system, (0, 2), 100, ch.plan.effort()), limits=limits, guess=plan.held(2).inputs, iterations=5000
     )
     assert abs(held.cost - plan.cost) < 2e-3 * plan.cost
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("way", [ch.plan.shoot, ch.plan.collocate])
+def test_a_spring_a_damper_and_a_law_of_time(way):
+    """x'' = u - 4 x - x'/2 + sin(3 t): the least effort is of the Gramian of the linear system, without steps."""
+    pytest.importorskip("ipyopt")
+    A, B, begin = np.array([[0.0, 1.0], [-4.0, -0.5]]), np.array([0.0, 1.0]), 0.5
+
+    def least(T):
+        s, weights = np.polynomial.legendre.leggauss(30)
+        carried = np.array([expm(A * (T - x)) @ B for x in T * (s + 1) / 2])
+        W = np.einsum("ki,kj,k->ij", carried, carried, weights) * T / 2
+        off = np.array([1.0, 0.0]) - carried.T @ (weights * np.sin(3.0 * (begin + T * (s + 1) / 2))) * T / 2
+        return off @ np.linalg.solve(W, off) + 3.0 * T
+
+    @ch.law
+    def push(t, pose, twist, parameters, out):
+        out[3] = np.sin(3.0 * t)
+
+    system = block(stiffness=4.0, damping=0.5)
+    system = ch.System(system.bodies, system.joints, forces=[ch.Wrench("push", "block", push)], gravity=STILL)
+    plan = way(system, (begin, 1.5), 40, [ch.plan.effort(), ch.plan.duration(3.0)], limits=GOAL, duration=(0.5, 4.0))
+    wanted = minimize_scalar(least, bounds=(0.5, 1.8), method="bounded", options={"xatol": 1e-8})
+    exact = way is ch.plan.collocate  # else inputs are held
+    assert abs(plan.cost - wanted.fun) < (5e-7 if exact else 2e-3)  # of order four, and of two
+    assert abs(plan.duration - wanted.x) < (1e-4 if exact else 1e-3)
+    assert abs(plan.run.q[-1, 0] - 1.0) < 1e-4

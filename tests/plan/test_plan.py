@@ -175,13 +175,13 @@ def test_a_closed_loop_is_planned():
     assert np.abs(along).max() < 1e-5 * np.abs(plan.inputs).max()
 
 
-def chain():
+def chain(damping=0.1, stiffness=2.0):
     return ch.System(
         [ch.Body(f"b{k}", 1.0 + k, (0.1, 0, -0.2), (0.1, 0.2, 0.25)) for k in range(3)],
         [
             ch.free("f", "ground", "b0"),
             ch.spherical("s", "b0", "b1", at=(0, 0, -0.4)),
-            ch.revolute("r", "b1", "b2", axis=(0, 1, 0), at=(0, 0, -0.4), damping=0.1, stiffness=2.0),
+            ch.revolute("r", "b1", "b2", axis=(0, 1, 0), at=(0, 0, -0.4), damping=damping, stiffness=stiffness),
         ],
     )
 
@@ -284,6 +284,8 @@ WRONG = {
         {"costs": [ch.plan.effort(), ch.plan.tracking(ch.plan.quantity(lambda t, q, v: np.nan * t))]},
         "function is not finite at its node 0 under the guess",
     ),
+    "tolerance": ({"tolerance": -1e-8}, "tolerance is -1e-08; expected a number between 0 and 1"),
+    "iterations": ({"iterations": 0}, "iterations is 0; expected a positive whole number"),
     "method": ({"method": "radau5"}, "is not an explicit method"),
     "duration": ({"duration": (2.0, 3.0)}, "with that of the span, 1, between them"),
     "held end": ({"costs": ch.plan.duration()}, r"a cost of the duration needs a free end; give duration=\(shortest"),
@@ -296,6 +298,17 @@ def test_bad_input(case):
     given = {"span": (0, 1), "steps": 5, "costs": ch.plan.effort(), "limits": GOAL} | change
     with pytest.raises((ValueError, TypeError), match=message):
         ch.plan.optimize(block(), **given)
+
+
+def test_a_plan_that_has_not_settled_says_so():
+    goal = ch.plan.final(ch.plan.state([1.0], [0.0]), 10.0)
+    spring = block(stiffness=30.0)
+    with pytest.warns(RuntimeWarning, match="no minimum was found in 1 iterations: the iterations were not enough"):
+        plan = ch.plan.optimize(
+            spring, (0, 1), 5, [ch.plan.effort(), goal, ch.plan.duration()], duration=(0.5, 5), iterations=1
+        )
+    assert not plan.settled
+    assert "not settled" in str(plan)
 
 
 def test_what_cannot_be_reached_is_told():

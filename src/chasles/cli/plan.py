@@ -37,13 +37,12 @@ def plan(
         chasles plan pendulum.toml swing_up.toml -o plan.h5 --picture plan.png
         chasles view plan.h5
     """
-    from chasles.io.plan_file import plan_task
-    from chasles.plan.planner import optimize
+    from chasles.io.plan_file import planned
 
     if output is not None and output.suffix.lower() not in (".h5", ".hdf5"):
         raise ValueError(f"--output {output}: expected a name that ends in .h5")
     study = find_study(model, change, law)
-    found = optimize(study.system, **plan_task(task, study))
+    found = planned(task, study)
     print(found)
     if output is not None:
         found.run.save(output)

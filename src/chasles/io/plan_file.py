@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from chasles import plan
 from chasles.io.model_file import Study
 from chasles.io.source import ModelFileError, Source
 from chasles.io.spec import Entry
@@ -16,7 +17,9 @@ from chasles.plan import quantities, terms
 
 TASK = {
     "span": Entry("numbers", "start and end [s]"),
-    "steps": Entry("whole", "in which inputs are held"),
+    "steps": Entry("whole", "in which inputs are held, or intervals of collocate"),
+    "by": Entry("name", "optimize (as if left out), shoot or collocate"),
+    "solver": Entry("name", "of shoot and collocate: ipopt or scipy"),
     "method": Entry("name", "an explicit integrator, by default rk4"),
     "duration": Entry("numbers", "the shortest and the longest one, if the end is free [s]"),
     "low": Entry("limits", "least inputs, one for all or one for each"),
@@ -46,6 +49,16 @@ LISTS = {
 }
 
 
+TABLES = ("costs", "parameters", *LISTS)
+WAYS: dict[
+    str, tuple[dict[str, str], tuple[str, ...]]
+] = {  # the functions, what they call entries of a task, and which ones they have not
+    "optimize": ({}, ("solver", "parameters")),
+    "shoot": ({"guess": "inputs"}, ()),
+    "collocate": ({"steps": "intervals"}, ("guess", "method")),
+}
+
+
 class PlanReader:
     """Reads a task for the system of a study, whose parameters it may use."""
 
@@ -54,11 +67,11 @@ class PlanReader:
         self.joints = {joint.name: joint for joint in study.system.joints}
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `chasles.plan.optimize`."""
+        """The arguments of the function of `chasles.plan` that `by` names, and `by`."""
         data = self.source.data
-        tables = {key: data.get(key, {} if key == "costs" else []) for key in ("costs", *LISTS)}
+        tables = {key: data.get(key, {} if key in ("costs", "parameters") else []) for key in TABLES}
         own = {key: value for key, value in data.items() if key not in tables}
-        found = self._fields("", own, TASK, ("costs", *LISTS))
+        found = self._fields("", own, TASK, TABLES)
         for key in ("span", "steps"):
             if key not in found:
                 raise self.source.error("", f"has no {key}: {TASK[key].what}")
@@ -77,7 +90,40 @@ class PlanReader:
         start = self.study.initial
         if other := [key for key in start if key not in ("q", "v")]:
             raise self.source.error("", f"the model starts with {other[0]!r}; a plan starts from q and v of joints")
-        return found | {"costs": costs, "limits": limits, "q": start.get("q"), "v": start.get("v")}
+        found |= self._design(tables["parameters"])
+        return self._called(found) | {"costs": costs, "limits": limits, "q": start.get("q"), "v": start.get("v")}
+
+    def _called(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Arguments by the names that the function has for them."""
+        way = found.setdefault("by", "optimize")
+        if way not in WAYS:
+            raise self.source.error("by", f"is {way!r}; expected {', '.join(WAYS)}")
+        names, without = WAYS[way]
+        for key in without:
+            if key in found:
+                others = " or ".join(repr(other) for other, (_, left_out) in WAYS.items() if key not in left_out)
+                raise self.source.error(key, f"is not for by = {way!r}; leave it out, or take by = {others}")
+        return {names.get(key, key): value for key, value in found.items()}
+
+    def _design(self, given: Any) -> dict[str, Any]:
+        """Parameters of the model that are to be found, and their bounds."""
+        if not isinstance(given, Mapping):
+            raise self.source.error("parameters", "is no table; write [parameters]")
+        known = {name: value for name, value in self.study.parameters.items() if not isinstance(value, str)}
+        bounds = {}
+        for name, value in given.items():
+            place = f"parameters.{name}"
+            if name not in known:
+                raise self.source.error(
+                    place, f"is no parameter of the model; {meant(name, known)}it has {', '.join(known) or 'none'}"
+                )
+            try:
+                bounds[name] = self.reader.numbers(value, None)
+            except ValueError as error:
+                raise self.source.error(place, str(error)) from None
+            if len(bounds[name]) != 2:
+                raise self.source.error(place, f"has {len(bounds[name])} numbers; expected bounds, [low, high]")
+        return {"parameters": {name: known[name] for name in bounds}, "bounds": bounds} if bounds else {}
 
     def _fields(self, path: str, given: Any, fields: Mapping[str, Entry], more: tuple[str, ...] = ()) -> dict[str, Any]:
         if not isinstance(given, Mapping):
@@ -149,5 +195,19 @@ class PlanReader:
 
 def plan_task(file: str | Path, study: Study) -> dict[str, Any]:
     """The arguments of `chasles.plan.optimize`, besides the system, of a task file (.toml) for the system of a study,
-    from the start that the model file has."""
-    return PlanReader(Path(file), study).arguments()
+    from the start that the model file has; of `shoot` or `collocate`, if the file says by = "shoot"."""
+    found = PlanReader(Path(file), study).arguments()
+    return {key: value for key, value in found.items() if key != "by"}
+
+
+def planned(file: str | Path, study: Study) -> plan.PlannedMotion | plan.CollocatedMotion:
+    """The plan of a task file for the system of a study, as `chasles plan` makes it."""
+    found = PlanReader(Path(file), study).arguments()
+    remade = study.remade
+    system: Any = study.system
+    if found.get("parameters"):
+        if remade is None:
+            raise ValueError(f"{file}: parameters: the model was not read from a file of parameters")
+        system = lambda **values: remade({f"parameters.{name}": x for name, x in values.items()}).system  # noqa: E731
+    made: plan.PlannedMotion | plan.CollocatedMotion = getattr(plan, found.pop("by"))(system, **found)
+    return made

@@ -7,6 +7,7 @@ from chasles.plan.quantities import joint as joint
 from chasles.plan.quantities import quantity as quantity
 from chasles.plan.quantities import speed as speed
 from chasles.plan.quantities import state as state
+from chasles.plan.shooting import shoot as shoot
 from chasles.plan.terms import duration as duration
 from chasles.plan.terms import effort as effort
 from chasles.plan.terms import final as final

@@ -6,8 +6,9 @@ interval, and y becomes the force ρ d that it took (the augmented Lagrangian).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,17 @@ class Account:
     """Costs and limits of a mechanism over so many steps; extra: numbers of the state behind (δ, δv), first the
     duration if it is free."""
 
-    def __init__(self, mechanism: Any, steps: int, inputs: int, costs: Sequence[Any], limits: Sequence[MotionLimit]):
+    def __init__(
+        self,
+        mechanism: Any,
+        steps: int,
+        inputs: int,
+        costs: Sequence[Any],
+        limits: Sequence[MotionLimit],
+        design: Mapping[str, Any] | None = None,
+    ):
+        """design: parameters of the system by name, for quantities that are functions of them too."""
+        costs, limits = _given(costs, design or {}), _given(limits, design or {})
         self.mechanism, self.tree, self.steps = mechanism, getattr(mechanism, "spanning", mechanism), steps
         self.efforts, self.durations, self.wishes = list[EffortCost](), list[DurationCost](), list[Wish]()
         for cost in costs:
@@ -105,6 +116,16 @@ class Account:
                     f"{CALLER}: the weights of {wish.quantity.name} have shape {wish.weight.shape}; expected a number, "
                     f"or {count}"
                 )
+
+    def of(self, mechanism: Any, design: Mapping[str, Any]) -> Account:
+        """The same costs and limits for other parameters."""
+        found = copy(self)
+        found.mechanism = found.tree = mechanism
+        found.wishes = _given(self.wishes, design)
+        found.restraints = [copy(one) for one in self.restraints]
+        for one in found.restraints:
+            (one.limit,) = _given([one.limit], design)
+        return found
 
     def _sort(self, cost: Any) -> None:
         if isinstance(cost, EffortCost):
@@ -240,6 +261,24 @@ class Account:
                 bent = bend_of(lambda change, of=quantity, at=nodes: self._at(of, at, moved(change))[1], pull, units)
                 np.add.at(found, nodes, bent)
         return found
+
+
+def _given(terms: Sequence[Any], design: Mapping[str, Any]) -> list[Any]:
+    """Terms whose quantities know the parameters of a design."""
+    if not design:
+        return list(terms)
+    return [replace(one, quantity=one.quantity.given(design)) if hasattr(one, "quantity") else one for one in terms]
+
+
+def violated(restraints: Sequence[Restraint], values: Sequence[np.ndarray]) -> dict[str, float]:
+    """The largest violation of each limit, by name."""
+    found: dict[str, float] = {}
+    for k, (one, r) in enumerate(zip(restraints, values, strict=True)):
+        when, own = one.limit.when, one.limit.quantity.name
+        name = f"{own} ({when})" if isinstance(when, str) else f"{own} at {np.asarray(when).round(4).tolist()}"
+        name = name if name not in found else f"{name}, limit {k}"
+        found[name] = float(one.off(r).max(initial=0.0))
+    return found
 
 
 def _add(found: Quadratic, nodes: np.ndarray, n: int, slopes: np.ndarray, pull: np.ndarray, bend: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,18 @@ from numpy.typing import ArrayLike
 
 from chasles.cached import cached_property
 from chasles.plan.account import Account, Course
+from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
-from chasles.plan.nonlinear import Program, solved
-from chasles.plan.outcome import InfeasibleError, InputSequence
-from chasles.plan.planner import bounds_of, durations_of, span_of
+from chasles.plan.node_program import NodeProgram
+from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
+from chasles.plan.outcome import InputSequence, said
+from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
+from chasles.plan.stage_field import FieldOnDuals
 from chasles.plan.terms import ALWAYS, MotionLimit, nodes_of
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
@@ -30,7 +34,8 @@ class CollocatedMotion:
     """A motion that was planned by collocation.
 
     t, q, v: its nodes. inputs: at the Gauss points of the intervals (intervals, stages, inputs), whose times are
-    `input_times`; between them they are polynomials. `run` is the motion simulated with inputs that are held, a
+    `input_times`; between them they are polynomials. settled: whether a minimum was found. parameters: those of the
+    design that were found, by name. `run` is the motion simulated with inputs that are held, a
     twentieth of an interval each.
     """
 
@@ -41,7 +46,10 @@ class CollocatedMotion:
     input_times: np.ndarray
     cost: float
     violations: dict[str, float]
+    iterations: int
+    settled: bool
     system: Any = field(repr=False)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def duration(self) -> float:
@@ -76,6 +84,10 @@ class CollocatedMotion:
         }
         return simulate(self.system, (float(self.t[0]), float(self.t[-1])), self.q[0], self.v[0], **how)
 
+    def __str__(self) -> str:
+        count, step = len(self.inputs), self.duration / len(self.inputs)
+        return said(f"{count} intervals of {step:.4g} s, {self.iterations} iterations", self)
+
 
 def collocate(
     system: Any,
@@ -90,6 +102,8 @@ def collocate(
     high: ArrayLike | None = None,
     guess: ArrayLike | None = None,
     duration: tuple[float, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    bounds: Mapping[str, Any] | None = None,
     stages: int = 2,
     tolerance: float = 1e-9,
     iterations: int = 3000,
@@ -97,224 +111,241 @@ def collocate(
 ) -> CollocatedMotion:
     """The motion of a tree that brings costs to a minimum within limits, by collocation at Gauss points.
 
-    Costs, limits and bounds as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
+    Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
-    the package ipyopt), "scipy", or "auto": the first that there is. Systems have no springs, dampers and laws.
+    the package ipyopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in `shoot`.
     """
     begin, end = span_of(span, intervals)
-    if solver not in ("auto", "ipopt", "scipy"):
-        raise ValueError(f'{CALLER}: solver is {solver!r}; expected "auto", "ipopt" or "scipy"')
-    dynamics, state = prepare(CALLER, system, begin, q, v, "relative", inputs=True)
-    mechanism = dynamics.mechanism
-    if not isinstance(mechanism, Mechanism) or not mechanism.tables.acting.empty or mechanism.tree.dependence:
-        raise ValueError(
-            f"{CALLER}: collocate is for trees without springs, dampers, laws and joints that mimic others; take "
-            "optimize"
-        )
-    task = Transcription(mechanism, dynamics, state, (begin, end), int(intervals), int(stages))
-    every = [limits] if isinstance(limits, MotionLimit) else list(limits)
-    wanted = list(costs) if isinstance(costs, Sequence) else [costs]
-    task.account = Account(mechanism, task.count, task.inputs, wanted, every)
-    task.bounds = bounds_of(task.actuated, low, high)
-    length = durations_of(duration, end - begin, task.account)
-    program, z = task.program(task.guessed(guess), length)
-    z = solved(program, z, tolerance, iterations, solver)
-    return task.result(z, system, max(1e3 * tolerance, 1e-6))
+    require_ends(tolerance, iterations)
+    require_solver(solver)
+    if isinstance(stages, bool) or not isinstance(stages, int | np.integer) or stages < 1:
+        raise ValueError(f"{CALLER}: stages is {stages!r}; expected a positive whole number")
+    design = DesignedSystem(system, parameters, bounds)
+    dynamics, state = prepare(CALLER, design.mechanism or system, begin, q, v, "relative", inputs=True)
+    refuse_sticking(CALLER, dynamics.mechanism.system)
+    if not isinstance(dynamics.mechanism, Mechanism):
+        raise ValueError(f"{CALLER}: collocate is for trees, and this system has loops or constraints; take shoot")
+    actuated = InputRange(dynamics)
+    account = Account(
+        dynamics.mechanism, int(intervals), actuated.inputs, *terms_of(costs, limits), design=design.values
+    )
+    first = dynamics.split(state)[:2]
+    require_start(account, begin, *first)
+    length = durations_of(duration, end - begin, account)
+    task = Collocation(account, first, begin, bounds_of(actuated, low, high), design, actuated, int(stages))
+    program, z = task.program(guess, length)
+    return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
 
 
-class Transcription:
-    """The nonlinear program of a motion: its variables are, of each interval, the node (δ from the guess, v),
-    accelerations and inputs of the stages; then the last node, and the duration."""
+class Collocation(NodeProgram):
+    """The nonlinear program of a motion: beside nodes it has accelerations and inputs of the stages of an interval."""
 
-    account: Account
-    bounds: np.ndarray
-    base: np.ndarray  # coordinates of the nodes that δ is counted from
-    turned: np.ndarray  # derivatives of q exp(δ) by δ
-    _last: np.ndarray | None = None  # the variables that intervals are placed for
+    by_design: np.ndarray
 
     def __init__(
-        self, mechanism: Any, dynamics: Any, state: np.ndarray, span: tuple[float, float], count: int, stages: int
+        self,
+        account: Account,
+        first: tuple[np.ndarray, np.ndarray],
+        begin: float,
+        bounds: np.ndarray,
+        design: DesignedSystem,
+        actuated: InputRange,
+        stages: int,
     ):
-        self.mechanism, self.span, self.count, self.stages, self.nv = mechanism, span, count, stages, mechanism.nv
-        self.first, self.interval = dynamics.split(state)[:2], GaussIntervals(mechanism, stages)
-        self.actuated = InputRange(dynamics)
-        self.inputs, self.effect = self.actuated.inputs, self.actuated.effect
-        self.width = 2 * self.nv + stages * (self.nv + self.inputs)
-        self.size = count * self.width + 2 * self.nv + 1
-        starts = self.width * np.arange(count + 1)
-        self.at = {"node": starts[:, None] + np.arange(2 * self.nv)}
-        alpha = 2 * self.nv + np.arange(stages * self.nv)
-        self.at["alpha"] = starts[:count, None] + alpha
-        self.at["u"] = starts[:count, None] + 2 * self.nv + stages * self.nv + np.arange(stages * self.inputs)
+        super().__init__(account, first, begin, bounds, design)
+        self.stages, self.interval = stages, GaussIntervals(self.mechanism, stages)
+        self.actuated, self.inputs, self.effect = actuated, actuated.inputs, actuated.effect
+        tables = self.mechanism.tables
+        self.plain = tables.acting.empty and self.mechanism.tree.dependence is None
+        self.field = None if self.plain else FieldOnDuals(self.mechanism)
 
-    def guessed(self, guess: ArrayLike | None) -> np.ndarray:
-        """Coordinates at the nodes that δ is counted from."""
-        if guess is None:
-            return np.tile(self.first[0], (self.count + 1, 1))
-        value = np.array(guess, dtype=float)
-        if value.shape != (self.count + 1, self.mechanism.nq) or not np.isfinite(value).all():
-            raise ValueError(
-                f"{CALLER}: the guess has shape {value.shape}; expected finite coordinates of all nodes, "
-                f"({self.count + 1}, {self.mechanism.nq})"
-            )
-        value[0] = self.first[0]
-        found: np.ndarray = self.mechanism.tables.check_q(CALLER, value)
-        return found
+    def lay_out(self, path: np.ndarray, duration: float, inner: int) -> None:
+        super().lay_out(path, duration, inner)
+        self.at["alpha"], self.at["u"] = np.split(self.at["inner"], [self.stages * self.nv], axis=1)
 
     # ------------------------------------------------------------ from variables to motions
 
-    def parts(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-        """q, v of the nodes, accelerations and inputs of the stages, and the duration."""
-        nodes, nv = z[self.at["node"]], self.nv
-        alpha = z[self.at["alpha"]].reshape(self.count, self.stages, nv)
-        u = z[self.at["u"]].reshape(self.count, self.stages, self.inputs)
-        return self.mechanism.retract(self.base, nodes[:, :nv]), nodes[:, nv:], alpha, u, float(z[-1])
+    def placed(self, z: np.ndarray) -> None:
+        """Find the stages."""
+        if self.design.size and self.mechanism is not self.design.mechanism:
+            self.mechanism = self.interval.mechanism = self.design.mechanism
+            self.account = self.account.of(self.mechanism, self.design.values)
+            self.field, self.effect = FieldOnDuals(self.mechanism), self.actuated.effect_of(self.mechanism)
+        alpha = z[self.at["alpha"]].reshape(self.count, self.stages, self.nv)
+        self.u = z[self.at["u"]].reshape(self.count, self.stages, self.inputs)
+        self.h = float(z[self.time]) / self.count
+        self.interval.place(self.q[:-1], self.v[:-1], alpha, self.h)
+        self.stage_times = self.begin + self.h * (np.arange(self.count)[:, None] + self.interval.c)
+
+    def sloped(self, z: np.ndarray) -> None:
+        """Derivatives of the equations by the design."""
+        self.by_design, self.effect_slopes, tables = np.zeros((0, 0)), None, None
+        if self.design.size:
+            tables, more = self.design.derivatives(lambda m, values: self._of_design(z, m, values))
+            cut = self.nv * self.inputs
+            self.by_design, effect = more[:-cut], more[-cut:].reshape(self.nv, self.inputs, self.design.size)
+            self.effect_slopes = np.einsum("nmp,ksm->ksnp", effect, self.u)
+        self.tables = tables
+
+    def _of_design(self, z: np.ndarray, mechanism: Any, values: Mapping[str, Any]) -> np.ndarray:
+        """The cost, the limits and the forces of inputs for other parameters and the same motion."""
+        account, effect = self.account.of(mechanism, values), self.actuated.effect_of(mechanism)
+        return np.concatenate([[self._cost_of(account, z)], self.limited(account, self.course(z)), effect.ravel()])
 
     def course(self, z: np.ndarray) -> Course:
-        q, v, _, u, T = self.parts(z)
-        return Course(self.span[0] + T * np.arange(self.count + 1) / self.count, q, v, u[:, 0], T)
-
-    def _place(self, z: np.ndarray) -> None:
-        if self._last is None or not np.array_equal(z, self._last):
-            q, v, alpha, _, T = self.parts(z)
-            self.interval.place(q[:-1], v[:-1], alpha, T / self.count)
-            self.turned = self.interval.blocks.dexp(-z[self.at["node"]][:, : self.nv])
-            self._last = z.copy()
+        return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]))
 
     # ------------------------------------------------------------ cost
 
     def cost(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """The cost and its gradient."""
-        self._place(z)
-        _, _, _, u, T = self.parts(z)
-        total, slope, h, share = 0.0, np.zeros(self.size), T / self.count, self.interval.b[:, None]
+        self.slope(z)
+        slope, share = np.zeros(self.size), self.interval.b[:, None]
         for effort in self.account.efforts:
-            part = float((share * effort.weight * u**2).sum())
-            total += h * part
-            slope[self.at["u"]] += (2 * h * share * effort.weight * u).reshape(self.count, -1)
-            slope[-1] += part / self.count
-        for one in self.account.durations:
-            total += one.weight * T
-            slope[-1] += one.weight
+            slope[self.at["u"]] += (2 * self.h * share * effort.weight * self.u).reshape(self.count, -1)
+            slope[self.time] += float((share * effort.weight * self.u**2).sum()) / self.count
+        slope[self.time] += sum(one.weight for one in self.account.durations)
         for wish in self.account.wishes:
-            total += self._wish(z, wish, slope)
-        return total, slope
+            self._add_wish(z, wish, slope)
+        if self.design.size:
+            slope[self.time + 1 :] += self.by_design[0]
+        return self._cost_of(self.account, z), slope
 
-    def _wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> float:
-        """Add the gradient of a wish; its value."""
-        if not (isinstance(wish.when, str) and wish.when == ALWAYS):
-            nodes, course = nodes_of(wish.when, self.count), self.course(z)
-            r, by = self.account._at(wish.quantity, nodes, course)
-            np.add.at(
-                slope, self.at["node"][nodes], np.einsum("km,kmc->kc", 2 * wish.weight * r, self._by_nodes(by, nodes))
-            )
-            return float((wish.weight * r**2).sum())
-        interval, nv, T = self.interval, self.nv, float(z[-1])
-        h = T / self.count
-        t = self.span[0] + h * (np.arange(self.count)[:, None] + interval.c)
-        flat = [x.reshape(-1, x.shape[-1]) for x in (interval.q, interval.v)]
-        r, by = wish.quantity.numbers(self.mechanism, t.ravel(), *flat)
-        shares = np.tile(h * interval.b, self.count)
+    def _cost_of(self, account: Account, z: np.ndarray) -> float:
+        """The cost of the motion that is placed, by an account."""
+        share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
+        total += sum(self.h * float((share * one.weight * self.u**2).sum()) for one in account.efforts)
+        for wish in account.wishes:
+            if _always(wish):
+                r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
+                total += float(np.tile(self.h * self.interval.b, self.count) @ (wish.weight * r**2).sum(axis=1))
+            else:
+                r, _ = account._at(wish.quantity, nodes_of(wish.when, self.count), self.course(z))
+                total += float((wish.weight * r**2).sum())
+        return total
+
+    def _flat_stages(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Times and states of all stages, one after the other."""
+        q, v = (x.reshape(-1, x.shape[-1]) for x in (self.interval.q, self.interval.v))
+        return self.stage_times.ravel(), q, v
+
+    def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
+        """Add the gradient of a wish."""
+        if not _always(wish):
+            nodes = nodes_of(wish.when, self.count)
+            r, by = self.account._at(wish.quantity, nodes, self.course(z))
+            pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
+            np.add.at(slope, self.at["node"][nodes], pull)
+            return
+        interval, nv = self.interval, self.nv
+        r, by = wish.quantity.numbers(self.mechanism, *self._flat_stages())
+        shares = np.tile(self.h * interval.b, self.count)
         pull = 2 * shares[:, None] * wish.weight * r
-        part = float(shares @ (wish.weight * r**2).sum(axis=1))
         both = np.concatenate([interval.dq, interval.dv], axis=2).reshape(-1, 2 * nv, interval.columns)
         columns = np.einsum("km,kmc,kcd->kd", pull, by, both).reshape(self.count, self.stages, -1).sum(axis=1)
-        columns[:, :nv] = np.einsum("kn,knm->km", columns[:, :nv], self.turned[:-1])
-        slope[self.at["node"][:-1]] += columns[:, : 2 * nv]
+        slope[self.at["node"][:-1]] += np.einsum("kn,knm->km", columns[:, : 2 * nv], self.by[:-1])
         slope[self.at["alpha"]] += columns[:, 2 * nv : -1]
-        slope[-1] += columns[:, -1].sum() / self.count + part / T
-        return part
-
-    def _by_nodes(self, by: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-        """Derivatives by the variables of nodes, from those by (δ at the node, δv)."""
-        return np.concatenate([by[..., : self.nv] @ self.turned[nodes], by[..., self.nv :]], axis=-1)
+        slope[self.time] += columns[:, -1].sum() / self.count
+        slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
 
     # ------------------------------------------------------------ equations
 
     def rows(self, z: np.ndarray) -> np.ndarray:
         """Equations of motion, of the ends of intervals, and limits."""
-        self._place(z)
-        q, v, _, u, _ = self.parts(z)
-        Q = self.mechanism.inverse_dynamics(self.interval.q, self.interval.v, self.interval.alpha)
-        off, _, _ = self.interval.ends(q[1:], v[1:])
-        course = self.course(z)
-        limited = [self.account._at(one.limit.quantity, one.nodes, course)[0] for one in self.account.restraints]
-        return np.concatenate([(Q - u @ self.effect.T).ravel(), off.ravel(), *(x.ravel() for x in limited)])
+        self.place(z)
+        off, _, _ = self.interval.ends(self.q[1:], self.v[1:])
+        return np.concatenate([self._motion().ravel(), off.ravel(), self.limited(self.account, self.course(z))])
+
+    def _motion(self) -> np.ndarray:
+        """What is left of the equations of motion: forces, or accelerations where there are springs and laws."""
+        interval = self.interval
+        if self.field is None:
+            Q = self.mechanism.inverse_dynamics(interval.q, interval.v, interval.alpha)
+            return np.asarray(Q - self.u @ self.effect.T)
+        return interval.alpha - self.field.accelerations(
+            self.stage_times, interval.q, interval.v, self.u @ self.effect.T
+        )
+
+    def _motion_slopes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Its derivatives by the columns of the interval, the inputs and the design."""
+        interval, nv, P = self.interval, self.nv, self.design.size
+        if self.field is None:
+            _, by = interval.forces()
+            return by, np.broadcast_to(-self.effect, (self.count, self.stages, nv, self.inputs)), by[..., :0]
+        shifts = np.zeros((self.count, self.stages, self.field.count, self.inputs + P))
+        shifts[..., -nv:, : self.inputs] = self.effect
+        if self.tables is not None and self.effect_slopes is not None:
+            shifts[..., :-nv, self.inputs :] = self.tables
+            shifts[..., -nv:, self.inputs :] = self.effect_slopes
+        state, more, rate = self.field.slopes(
+            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, shifts, self.h
+        )
+        by = -(state[..., :nv] @ interval.dq + state[..., nv:] @ interval.dv)
+        places = np.arange(self.count)[:, None] + interval.c
+        by[..., -1] -= rate * places[..., None]  # of laws of time
+        for i in range(self.stages):
+            own = 2 * nv + i * nv + np.arange(nv)
+            by[:, i, np.arange(nv), own] += 1.0
+        return by, -more[..., : self.inputs], -more[..., self.inputs :]
 
     def slopes(self, z: np.ndarray) -> np.ndarray:
         """The entries of the Jacobian, in the order of `places`."""
-        self._place(z)
-        q, v, _, _, _ = self.parts(z)
-        nv, turned = self.nv, self.turned
-        _, by = self.interval.forces()
-        by[..., :nv] = by[..., :nv] @ turned[:-1, None]
+        self.slope(z)
+        nv, by_node = self.nv, self.by
+        by, by_inputs, by_design = self._motion_slopes()
+        by[..., : 2 * nv] = by[..., : 2 * nv] @ by_node[:-1, None]
         by[..., -1] /= self.count
-        _, ends, following = self.interval.ends(q[1:], v[1:])
-        ends[..., :nv] = ends[..., :nv] @ turned[:-1]
+        _, ends, following = self.interval.ends(self.q[1:], self.v[1:])
+        ends[..., : 2 * nv] = ends[..., : 2 * nv] @ by_node[:-1]
         ends[..., -1] /= self.count
-        after = np.zeros((self.count, 2 * nv, 2 * nv))
-        after[:, :nv, :nv] = following @ turned[1:]
-        after[:, nv + np.arange(nv), nv + np.arange(nv)] = 1.0
-        course = self.course(z)
-        limited = [
-            self._by_nodes(self.account._at(one.limit.quantity, one.nodes, course)[1], one.nodes)
-            for one in self.account.restraints
-        ]
-        effect = np.broadcast_to(-self.effect, (self.count, self.stages, nv, self.inputs))
-        return np.concatenate([x.ravel() for x in (by, effect, ends, after, *limited)])
+        after = by_node[1:].copy()
+        after[:, :nv] = following @ after[:, :nv]
+        limits = self.limit_slopes(self.course(z), self.by_design[1:])
+        return np.concatenate([x.ravel() for x in (by, by_inputs, by_design, ends, after, *limits)])
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of the entries."""
         nv, s, K = self.nv, self.stages, self.count
-        local = np.concatenate(
-            [self.at["node"][:-1], self.at["alpha"], np.full((K, 1), self.size - 1)], axis=1
-        )  # columns of an interval
+        local = np.concatenate([self.at["node"][:-1], self.at["alpha"], np.full((K, 1), self.time)], axis=1)
         first = np.arange(K * s * nv).reshape(K, s, nv)
         second = K * s * nv + np.arange(K * 2 * nv).reshape(K, 2 * nv)
         u = self.at["u"].reshape(K, s, 1, self.inputs)
+        designed = self.time + 1 + np.arange(self.design.size)
         pairs = [
             np.broadcast_arrays(first[..., None], local[:, None, None]),
             np.broadcast_arrays(first[..., None], u),
+            np.broadcast_arrays(first[..., None], designed),
             np.broadcast_arrays(second[..., None], local[:, None]),
             np.broadcast_arrays(second[..., None], self.at["node"][1:, None]),
+            *self.limit_places(K * s * nv + K * 2 * nv),
         ]
-        row = K * s * nv + K * 2 * nv
-        for one in self.account.restraints:
-            own = row + np.arange(one.low.size).reshape(one.low.shape)
-            pairs.append(np.broadcast_arrays(own[..., None], self.at["node"][one.nodes][:, None]))
-            row += one.low.size
         return tuple(np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))  # type: ignore[return-value]
 
-    def program(self, base: np.ndarray, duration: tuple[float, float, float]) -> tuple[Program, np.ndarray]:
+    def program(self, guess: Any, duration: tuple[float, float, float]) -> tuple[Program, np.ndarray]:
         """The program, and the variables to begin with."""
-        self.base, z = base, np.zeros(self.size)
-        z[-1] = duration[1]
-        rates = self.mechanism.difference(base[1:], base[:-1]) * (self.count / duration[1])
-        z[self.at["node"][1:, self.nv :]] = rates
-        z[self.at["node"][0, self.nv :]] = self.first[1]
-        low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        for bound, limit in ((low, self.bounds[0]), (high, self.bounds[1])):
-            bound[self.at["u"]] = np.tile(limit, self.stages)
-            bound[self.at["node"][0]] = np.concatenate([np.zeros(self.nv), self.first[1]])
-        low[-1], high[-1] = duration[0], duration[2]
-        equations = np.zeros(self.count * (self.stages * self.nv + 2 * self.nv))
-        least = np.concatenate([equations, *(one.low.ravel() for one in self.account.restraints)])
-        most = np.concatenate([equations, *(one.high.ravel() for one in self.account.restraints)])
+        path = self.guessed(guess, duration[1])
+        self.lay_out(path, duration[1], self.stages * (self.nv + self.inputs))
+        z = self.start(path, duration[1])
+        low, high = self.box(duration)
+        low[self.at["u"]], high[self.at["u"]] = (np.tile(x, self.stages) for x in self.bounds)
+        self.equations = self.count * (self.stages + 2) * self.nv
+        least, most = self.edges(self.equations)
         return Program(self.cost, self.rows, self.slopes, self.places(), low, high, least, most), z
 
-    def result(self, z: np.ndarray, system: Any, tolerance: float) -> CollocatedMotion:
+    def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:
         """The motion, if it satisfies everything."""
-        course, (_, _, _, u, T) = self.course(z), self.parts(z)
-        own = self.count * (self.stages * self.nv + 2 * self.nv)
-        found = {"equations of motion": float(np.abs(self.rows(z)[:own]).max())}
-        for one, values in zip(self.account.restraints, self.account.values(course), strict=True):
-            found[one.limit.quantity.name] = max(
-                found.get(one.limit.quantity.name, 0.0), float(one.off(values).max(initial=0.0))
-            )
-        scale = float(np.abs(self.interval.forces()[0]).max(initial=0.0)) or 1.0
-        wrong = [name for name, off in found.items() if not off <= tolerance * (scale if "equations" in name else 1.0)]
-        if wrong:
-            listed = "; ".join(f"{name} by {found[name]:.4g}" for name in wrong)
-            raise InfeasibleError(f"{CALLER}: no motion was found within the limits; violated: {listed}", found)
-        times = course.t[:-1, None] + T / self.count * self.interval.c
-        return CollocatedMotion(course.t, course.q, course.v, u, times, self.cost(z)[0], found, system)
+        z = solution.z
+        cost, course = self.cost(z)[0], self.course(z)
+        scale = 1.0
+        if self.field is None:
+            scale = float(np.abs(self.interval.forces()[0]).max(initial=0.0)) or 1.0
+        off = float(np.abs(self.rows(z)[: self.equations]).max()) / scale
+        found = self.require(course, off, tolerance, solution)
+        return CollocatedMotion(
+            *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
+            *(not solution.problem, self.design.found(), self.design.values),
+        )
+
+
+def _always(wish: Any) -> bool:
+    return isinstance(wish.when, str) and wish.when == ALWAYS

@@ -21,6 +21,7 @@ from chasles.kernel.lanes import WIDTH, buffer
 from chasles.plan.chain import Chain
 from chasles.plan.held_loops import roll, roll_feedback, roll_tangents
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
 from chasles.simulation.parameter_family import CENTRAL
@@ -36,7 +37,11 @@ class InputRange:
         actuation = dynamics.actuation()
         self.inputs, limits = actuation.inputs, actuation._limits
         self.limits = limits.T.copy() if len(limits) else np.tile([[-np.inf], [np.inf]], self.inputs)
-        self.effect = actuation.matrix(np.clip(np.zeros(self.inputs), *self.limits))
+        self.effect = self.effect_of(dynamics.mechanism)
+
+    def effect_of(self, mechanism: Any) -> np.ndarray:
+        """The forces of each input in a mechanism with the same limits."""
+        return Actuation.of_tree(mechanism).matrix(np.clip(np.zeros(self.inputs), *self.limits))
 
 
 class HeldSteps(InputRange):
@@ -79,13 +84,17 @@ class HeldSteps(InputRange):
         (q, v), (q0, v0) = self.split(points), self.split(old)
         return np.concatenate([self.mechanism.difference(q, q0), v - v0], axis=-1)
 
-    def moved(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """Points after a change (δ, δv) of all of them."""
-        (q, v), free, found = self.split(points), self.dynamics.free, points.copy()
-        q = self.mechanism.retract(q, np.broadcast_to(change[: self.nv], v.shape))
-        v = v + change[self.nv :]
+    def points(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Points of states (points, nq), (points, nv)."""
+        free, found = self.dynamics.free, np.zeros((len(q), len(self.first)))
         found[:, : self.nq], found[:, self.nq : self.nq + self.nv] = q, free.from_body(q, v) if free else v
         return found
+
+    def moved(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Points after a change (δ, δv) of all of them."""
+        q, v = self.split(points)
+        q = self.mechanism.retract(q, np.broadcast_to(change[: self.nv], v.shape))
+        return self.points(q, v + change[self.nv :])
 
     # ------------------------------------------------------------ motions
 
@@ -154,7 +163,7 @@ class HeldSteps(InputRange):
         return np.array([chosen for chosen, _ in found]), np.array([basis for _, basis in found])
 
     def _on_duals(self) -> tuple[Any, ...]:
-        """The loop on duals: its space and method, tables, address, buffer, places and rooms."""
+        """The loop on duals: its space and method, address, buffer, places and rooms."""
         if self._duals is None:
             stepper, dynamics, free = self.stepper, self.dynamics, self.dynamics.free is not None
             tables: TangentTables | ClosedTangentTables
@@ -173,7 +182,8 @@ class HeldSteps(InputRange):
             n, d = dynamics.space.size, dynamics.space.dimension
             rooms = buffer(n), buffer(d), buffer(scratch_size(int(settings[SET.stages]), n, d))
             p = tables.packed(np.zeros(self.nv), np.zeros((len(places), 3)))
-            self._duals = loop, tables, address, p, places.astype(np.int64), rooms
+            self._laws = tables.laws  # called by address
+            self._duals = loop, address, p, places.astype(np.int64), rooms
         return self._duals
 
     def derivatives(
@@ -187,10 +197,10 @@ class HeldSteps(InputRange):
             forces = np.ascontiguousarray(self.actuation.along(inputs))
             found = self.chain.derivatives(np.ascontiguousarray(q), np.ascontiguousarray(v), forces, h)
             return found[:, :, : 2 * nv], found[:, :, 2 * nv :]
-        loop, tables, address, p, places, (y, f0, memory) = self._on_duals()
+        loop, address, p, places, (y, f0, memory) = self._on_duals()
         own = 0 if shifts is None else shifts.shape[1]
         seeds = np.zeros((len(points), n, 2 * nv + self.inputs + own))
-        seeds[:, :, : 2 * nv] = self._lifted(tables, q, v)
+        seeds[:, :, : 2 * nv] = self._lifted(q, v)
         along = np.zeros((len(places), seeds.shape[2]))
         along[-nv:, 2 * nv : 2 * nv + self.inputs] = self.effect
         if shifts is not None:
@@ -202,33 +212,34 @@ class HeldSteps(InputRange):
                 *(self.times(h), h, np.ascontiguousarray(points), forces, seeds, along, tangents),
                 *(y, f0, memory, address, p, places),
             )
-        found = self._lowered(tables, self.results(points, inputs, h), tangents)
+        found = self._lowered(self.results(points, inputs, h), tangents)
         return found[:, :, : 2 * nv], found[:, :, 2 * nv :]
 
     def by_size(self, points: np.ndarray, inputs: np.ndarray, h: float) -> np.ndarray:
         """Derivatives of the steps by their size, (steps, 2 nv), the times of laws included: differences of eighth
         order."""
-        tables, size = self._on_duals()[1], STRETCH * h
+        size = STRETCH * h
         pairs = [
             self.results(points, inputs, h + k * size) - self.results(points, inputs, h - k * size) for k in range(1, 5)
         ]
         rates = np.tensordot(CENTRAL, pairs, 1) / size
-        return self._lowered(tables, self.results(points, inputs, h), rates[..., None])[..., 0]
+        return self._lowered(self.results(points, inputs, h), rates[..., None])[..., 0]
 
-    def _lifted(self, tables: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _lifted(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Changes of points for each of (δ, δv), (points, size, 2 nv)."""
         nq, nv, free, unit = self.nq, self.nv, self.dynamics.free, np.eye(2 * self.nv)
         turn, change = (np.tile(part, (len(q), 1, 1)) for part in (unit[:, :nv], unit[:, nv:]))
         found = np.zeros((len(q), 2 * nv, len(self.first)))
-        found[:, :, :nq] = tables.configuration.lift(q[:, None], turn)
+        found[:, :, :nq] = self.mechanism.tables.configuration.lift(q[:, None], turn)
         moved = free.change_from_body(q[:, None], v[:, None], turn, change) if free else change
         found[:, :, nq : nq + nv] = moved
         return found.transpose(0, 2, 1)
 
-    def _lowered(self, tables: Any, points: np.ndarray, tangents: np.ndarray) -> np.ndarray:
+    def _lowered(self, points: np.ndarray, tangents: np.ndarray) -> np.ndarray:
         """Changes (δ, δv) (points, 2 nv, columns) for those of points."""
         (q, v), moved, nq = self.split(points), tangents.transpose(0, 2, 1), self.nq
-        delta, change = tables.configuration.lower(q[:, None], moved[..., :nq]), moved[..., nq : nq + self.nv]
+        delta = self.mechanism.tables.configuration.lower(q[:, None], moved[..., :nq])
+        change = moved[..., nq : nq + self.nv]
         if self.dynamics.free:
             change = self.dynamics.free.change_to_body(q[:, None], v[:, None], delta, change)
         return np.concatenate([delta, change], axis=-1).transpose(0, 2, 1)

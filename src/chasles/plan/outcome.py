@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.cached import cached_property
+from chasles.caution import warn
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 
@@ -21,6 +22,14 @@ class InfeasibleError(ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def warn_unsettled(iterations: int, why: str) -> None:
+    """Warn that a plan satisfies its limits but is no minimum."""
+    warn(
+        f"plan: the motion satisfies its limits, but no minimum was found in {iterations} iterations: {why}; its cost "
+        "may be far from the least. Give more iterations or another guess"
+    )
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,8 @@ class PlannedMotion:
     """A motion that was planned.
 
     t, q, v: its nodes, (steps + 1, ...). inputs: held from each node to the next, (steps, inputs). cost: what was to be
-    small. violations: of the limits, by name. `run` is the motion simulated with these inputs; `controller` gives them
+    small. violations: of the limits, by name. settled: whether a minimum was found. parameters: those
+    of the design that were found, by name. `run` is the motion simulated with these inputs; `controller` gives them
     to `simulate`, with period=`step`, and `feedback` corrects them by what the state is off.
     """
 
@@ -77,6 +87,8 @@ class PlannedMotion:
     method: Any
     system: Any = field(repr=False)
     policy: Any = field(repr=False, default=None)
+    settled: bool = True
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def duration(self) -> float:
@@ -97,7 +109,7 @@ class PlannedMotion:
     def feedback(self) -> Feedback:
         """The inputs with feedback, as a controller."""
         if self.policy is None:
-            raise ValueError('plan: there is feedback with way="ddp" only')
+            raise ValueError("plan: there is feedback with `optimize` only, not with `shoot`")
         gains, states, bounds = self.policy.gains, self.policy.states, self.policy.bounds
         return Feedback(self.controller, self.q, self.v, gains, states, bounds, self.run.dynamics.mechanism)
 
@@ -109,6 +121,12 @@ class PlannedMotion:
         return simulate(self.system, span, self.q[0], self.v[0], **options)
 
     def __str__(self) -> str:
-        lines = [f"{len(self.inputs)} steps of {self.step:.4g} s, {self.iterations} iterations; cost {self.cost:.8g}"]
-        lines += [f" {name}: violated by {off:.2e}" for name, off in self.violations.items()]
-        return "\n".join(lines)
+        return said(f"{len(self.inputs)} steps of {self.step:.4g} s, {self.iterations} iterations", self)
+
+
+def said(how: str, plan: Any) -> str:
+    """A plan in lines: how it was found, what it costs, its design, and what its limits are violated by."""
+    lines = [f"{how}; cost {plan.cost:.8g}"]
+    lines += [] if plan.settled else [" not settled: the cost may be far from the least"]
+    lines += [f" {name} = {np.round(value, 10)}" for name, value in plan.parameters.items()]
+    return "\n".join([*lines, *(f" {name}: violated by {off:.2e}" for name, off in plan.violations.items())])

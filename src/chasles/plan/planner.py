@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
-from chasles.plan.account import Account
+from chasles.plan.account import Account, violated
 from chasles.plan.ddp import STIFF_FACTOR, STIFF_MOST, Ddp
 from chasles.plan.held_steps import HeldSteps, InputRange
-from chasles.plan.outcome import InfeasibleError, PlannedMotion
+from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_unsettled
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
@@ -53,37 +53,35 @@ def optimize(
     Raises InfeasibleError, with what is violated by how much, if limits cannot be satisfied.
     """
     begin, end = span_of(span, steps)
-    method = named_method(CALLER, method)
-    if not isinstance(method, ExplicitStepper.methods):
-        raise ValueError(f"{CALLER}: {method} is not an explicit method; take RKMK, CommutatorFree or the like")
-    dynamics, state = prepare(CALLER, system, begin, q, v, "relative", inputs=True)
-    refuse_sticking(CALLER, dynamics.mechanism.system)
-    held = HeldSteps(dynamics, method, state, begin, int(steps))
+    require_ends(tolerance, iterations)
+    method = explicit_method(method)
+    held = held_steps(system, begin, q, v, method, steps)
     bounds = bounds_of(held, low, high)
-    every = [limits] if isinstance(limits, MotionLimit) else list(limits)
-    wanted = list(costs) if isinstance(costs, Sequence) else [costs]
-    account = Account(dynamics.mechanism, held.count, held.inputs, wanted, every)
-    _require_start(account, held)
+    account = Account(held.mechanism, held.count, held.inputs, *terms_of(costs, limits))
+    require_start(account, begin, *held.split(held.first))
     length = durations_of(duration, end - begin, account)
-    inputs = np.ascontiguousarray(np.clip(_guess(guess, held), *bounds))
+    inputs = np.ascontiguousarray(np.clip(guessed_inputs(guess, held), *bounds))
     solver = Ddp(held, account, bounds, length, duration is not None)
     points = held.roll(inputs, length[1] / held.count)
     if not np.isfinite(points).all():
         k = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise ValueError(f"{CALLER}: the motion under the guess is not finite from step {k} on; give another guess")
     account.require_finite(solver.course(points, inputs, length[1]))
-    points, inputs, off = _solve(solver, points, inputs, tolerance, iterations)
+    points, inputs, off, settled = _solve(solver, points, inputs, tolerance, iterations)
+    if not settled:
+        warn_unsettled(len(solver.history), "the iterations were not enough")
     course = solver.course(points, inputs, solver.duration)
     return PlannedMotion(
         *(course.t, course.q, course.v, inputs, account.cost(course), off, len(solver.history)),
-        *(tuple(solver.history), method, system, solver.policy),
+        *(tuple(solver.history), method, system, solver.policy, settled),
     )
 
 
 def _solve(
     solver: Ddp, points: np.ndarray, inputs: np.ndarray, tolerance: float, iterations: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
-    """Settle, renew multipliers, make stiffer what does not yield, until all limits are satisfied."""
+) -> tuple[np.ndarray, np.ndarray, dict[str, float], bool]:
+    """Settle, renew multipliers, make stiffer what does not yield, until all limits are satisfied; whether the motion
+    has settled."""
     restraints, before = solver.account.restraints, np.inf
     course = solver.course(points, inputs, solver.duration)
     scales = solver.account.scales(course, solver.units)
@@ -94,7 +92,7 @@ def _solve(
         near = (before <= NEAR * tolerance and not free) or not restraints
         rough = max(ROUGH * FINER**number, 1e-4 * tolerance)
         most = left if near else min(left, ROUND)
-        points, inputs, _ = solver.settle(points, inputs, 1e-4 * tolerance if near else rough, most)
+        points, inputs, settled = solver.settle(points, inputs, 1e-4 * tolerance if near else rough, most)
         first = first or [one.stiffness for one in restraints]
         course = solver.course(points, inputs, solver.duration)
         values = solver.account.values(course)
@@ -104,7 +102,7 @@ def _solve(
         if free and (off <= RELEASED).all():  # a duration that is free before limits hold is soon too short for them
             free = solver.release()
         elif not restraints or (near and (off <= tolerance).all()):
-            return points, inputs, _named(restraints, values)
+            return points, inputs, violated(restraints, values), settled
         if left <= 0 or any(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True)):
             break
         for one, r, amount in zip(restraints, values, off, strict=True):
@@ -112,8 +110,10 @@ def _solve(
             if amount > 0.25 * before:
                 one.stiffness *= STIFF_FACTOR
         before = float(off.max())
-    found = _named(restraints, values)
+    found = violated(restraints, values)
     names = [name for name, amount in zip(found, off, strict=True) if amount > tolerance]
+    if not names:
+        return points, inputs, found, False
     listed = "; ".join(f"{name} by {found[name]:.4g}" for name in names)
     raise InfeasibleError(
         f"{CALLER}: no motion was found within the limits after {len(solver.history)} iterations; violated: {listed}. "
@@ -122,18 +122,33 @@ def _solve(
     )
 
 
-def _named(restraints: list[Any], values: list[np.ndarray]) -> dict[str, float]:
-    """The largest violation of each limit."""
-    found: dict[str, float] = {}
-    for k, (one, r) in enumerate(zip(restraints, values, strict=True)):
-        name = (
-            f"{one.limit.quantity.name} ({one.limit.when})"
-            if isinstance(one.limit.when, str)
-            else (f"{one.limit.quantity.name} at {np.round(one.limit.when, 4).tolist()}")
-        )
-        name = name if name not in found else f"{name}, limit {k}"
-        found[name] = float(one.off(r).max(initial=0.0))
+def require_ends(tolerance: Any, iterations: Any) -> None:
+    """Refuse a tolerance and a number of iterations that mean nothing."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 < tolerance < 1:
+        raise ValueError(f"{CALLER}: tolerance is {tolerance!r}; expected a number between 0 and 1, such as 1e-8")
+    if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer) or iterations < 1:
+        raise ValueError(f"{CALLER}: iterations is {iterations!r}; expected a positive whole number")
+
+
+def explicit_method(method: Any) -> Any:
+    """A method by name or as it is, of those that steps are taken by."""
+    found = named_method(CALLER, method)
+    if not isinstance(found, ExplicitStepper.methods):
+        raise ValueError(f"{CALLER}: {found} is not an explicit method; take RKMK, CommutatorFree or the like")
     return found
+
+
+def held_steps(system: Any, begin: float, q: Any, v: Any, method: Any, steps: int) -> HeldSteps:
+    """The steps of a system from its start."""
+    dynamics, state = prepare(CALLER, system, begin, q, v, "relative", inputs=True)
+    refuse_sticking(CALLER, dynamics.mechanism.system)
+    return HeldSteps(dynamics, method, state, begin, int(steps))
+
+
+def terms_of(costs: Any, limits: Any) -> tuple[list[Any], list[MotionLimit]]:
+    """Lists of both, of which one may be given alone."""
+    every = [limits] if isinstance(limits, MotionLimit) else list(limits)
+    return list(costs) if isinstance(costs, Sequence) else [costs], every
 
 
 def span_of(span: Any, steps: Any) -> tuple[float, float]:
@@ -186,7 +201,7 @@ def durations_of(duration: Any, length: float, account: Account) -> tuple[float,
     return least, length, most
 
 
-def _guess(guess: Any, held: HeldSteps) -> np.ndarray:
+def guessed_inputs(guess: Any, held: HeldSteps) -> np.ndarray:
     if guess is None:
         return np.tile(_holding(held), (held.count, 1))
     value = np.asarray(guess, dtype=float)
@@ -211,13 +226,12 @@ def _holding(held: HeldSteps) -> np.ndarray:
     return found
 
 
-def _require_start(account: Account, held: HeldSteps) -> None:
+def require_start(account: Account, begin: float, q: np.ndarray, v: np.ndarray) -> None:
     """Refuse limits that the start violates, which no input can change."""
-    q, v = held.split(held.first[None])
     for one in account.restraints:
         if 0 not in one.nodes:
             continue
-        r = account._numbers(one.limit.quantity, np.array([held.start]), q, v)[0]
+        r = account._numbers(one.limit.quantity, np.array([begin]), q[None], v[None])[0]
         at = int(np.argmax(one.nodes == 0))
         off = np.abs(r[0] - np.clip(r[0], one.low[at], one.high[at]))
         if off.max(initial=0.0) > 1e-9 * np.abs(r).max(initial=0.0):

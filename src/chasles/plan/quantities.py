@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,10 @@ class MotionQuantity(ABC):
 
     def prepare(self, mechanism: Any) -> None:  # noqa: B027  # most have nothing to refuse
         """Refuse what the mechanism has not."""
+
+    def given(self, design: Mapping[str, Any]) -> MotionQuantity:
+        """The same that knows the parameters of a design."""
+        return self
 
     def straight(self, mechanism: Any) -> bool:
         """Whether the derivatives are the same everywhere."""
@@ -168,6 +174,11 @@ class FunctionOf(MotionQuantity):
     function: Callable[..., Any]
     name: str = "function"
 
+    def given(self, design: Mapping[str, Any]) -> MotionQuantity:
+        """With those parameters that the function takes behind t, q and v."""
+        takes = list(signature(self.function).parameters)[3:]
+        return replace(self, function=partial(self.function, **{key: design[key] for key in takes if key in design}))
+
     def _values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         found = np.asarray(self.function(t, q, v))
         found = found[:, None] if found.ndim == 1 else found
@@ -214,5 +225,6 @@ def speed(name: str) -> MotionQuantity:
 
 def quantity(function: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], name: str = "function") -> MotionQuantity:
     """Numbers f(t, q, v) of all nodes at once, t (nodes,), q (nodes, nq), v (nodes, nv), of operations that take
-    complex numbers too: these give the derivatives."""
+    complex numbers too: these give the derivatives. With parameters of a design it may take some of them behind v, by
+    name."""
     return FunctionOf(function, name)

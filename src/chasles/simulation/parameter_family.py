@@ -63,19 +63,10 @@ class Family:
 
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
-        value = self.values[name]
+        value, base = self.values[name], function(self.base)
         size = STEP * (abs(value.flat[index]) or 1.0)
-
-        def at(offset: float) -> np.ndarray:
-            shifted = value.copy()
-            shifted.flat[index] += offset
-            mechanism = self.mechanism({name: shifted})
-            require_same(self.base, mechanism, name)
-            return function(mechanism)
-
-        base = function(self.base)
-        coarse = _difference(at, base, size, name)
-        fine = _difference(at, base, size / 2, name)
+        coarse = self.differenced(name, index, function)
+        fine = self.differenced(name, index, function, 0.5)
         rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
         off = np.abs(coarse - fine).max(initial=0.0)
         if not off <= AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding:
@@ -84,6 +75,21 @@ class Family:
                 f"derivatives over steps of {size:g} and {size / 2:g} differ by {off:.3g}"
             )
         return coarse
+
+    def differenced(
+        self, name: str, index: int, function: Callable[[Any], np.ndarray], share: float = 1.0
+    ) -> np.ndarray:
+        """The same, not compared with another size: for functions that were; share: of the usual size."""
+        value = self.values[name]
+
+        def at(offset: float) -> np.ndarray:
+            shifted = value.copy()
+            shifted.flat[index] += offset
+            mechanism = self.mechanism({name: shifted})
+            require_same(self.base, mechanism, name)
+            return function(mechanism)
+
+        return _difference(at, function(self.base), share * STEP * (abs(value.flat[index]) or 1.0), name)
 
     def table_derivative(
         self, name: str, index: int, numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]

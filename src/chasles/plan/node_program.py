@@ -1,0 +1,174 @@
+"""What nonlinear programs of a motion share: variables of its nodes, its duration and its design, and its limits.
+
+The variables are, of each interval, those of its node and what the interval has besides; then those of the last node,
+the duration, and the parameters of the design.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.plan.account import Account, Course, violated
+from chasles.plan.design import DesignedSystem
+from chasles.plan.nodes import LoopNodes, TreeNodes
+from chasles.plan.nonlinear import ProgramEnd
+from chasles.plan.outcome import InfeasibleError, warn_unsettled
+from chasles.plan.quantities import CALLER
+from chasles.relative.loop.closed import ClosedMechanism
+
+ENOUGH = 1e3  # times the tolerance of the program: what limits may be violated by
+ENOUGH_LEAST = 1e-6
+
+
+class NodeProgram:
+    """Variables z and limits of a motion in so many intervals."""
+
+    nodes: TreeNodes | LoopNodes
+    at: dict[str, np.ndarray]  # where the variables of nodes and of intervals are
+    _last: np.ndarray | None = None  # the variables that all is placed for
+    _sloped = False  # whether derivatives are, too
+
+    def __init__(
+        self,
+        account: Account,
+        first: tuple[np.ndarray, np.ndarray],
+        begin: float,
+        bounds: np.ndarray,
+        design: DesignedSystem,
+    ):
+        """first: q and v at the start; bounds: of the inputs."""
+        self.account, self.first, self.begin, self.bounds, self.design = account, first, begin, bounds, design
+        self.mechanism, self.count, self.nv = account.mechanism, account.steps, account.mechanism.nv
+
+    def lay_out(self, path: np.ndarray, duration: float, inner: int) -> None:
+        """Lay out the variables about a path; inner: how many an interval has besides its node."""
+        if isinstance(self.mechanism, ClosedMechanism):
+            self.nodes = LoopNodes(self.mechanism, path, self.times(duration))
+        else:
+            self.nodes = TreeNodes(self.mechanism, path)
+        own = self.nodes.size
+        self.width = own + inner
+        self.time = self.count * self.width + own  # where the duration is
+        self.size = self.time + 1 + self.design.size
+        starts = self.width * np.arange(self.count + 1)
+        self.at = {"node": starts[:, None] + np.arange(own), "inner": starts[:-1, None] + own + np.arange(inner)}
+
+    def times(self, duration: float) -> np.ndarray:
+        return self.begin + duration * np.arange(self.count + 1) / self.count
+
+    def guessed(self, guess: ArrayLike | None, duration: float) -> np.ndarray:
+        """Coordinates at the nodes that δ is counted from."""
+        if guess is None:
+            return np.tile(self.first[0], (self.count + 1, 1))
+        value = np.array(guess, dtype=float)
+        if value.shape != (self.count + 1, self.mechanism.nq) or not np.isfinite(value).all():
+            raise ValueError(
+                f"{CALLER}: the guess has shape {value.shape}; expected finite coordinates of all nodes, "
+                f"({self.count + 1}, {self.mechanism.nq})"
+            )
+        value[0] = self.first[0]
+        found: np.ndarray = self.mechanism.tables.check_q(CALLER, value)
+        if isinstance(self.mechanism, ClosedMechanism):
+            pairs = zip(found[1:], self.times(duration)[1:], strict=True)
+            found[1:] = [self.mechanism.assemble(q, float(t)) for q, t in pairs]
+        return found
+
+    # ------------------------------------------------------------ from variables to motions
+
+    def place(self, z: np.ndarray) -> None:
+        """Find the motion of variables; once."""
+        if self._last is None or not np.array_equal(z, self._last):
+            self.t = self.times(float(z[self.time]))
+            self.q, self.v = self.nodes.states(z[self.at["node"]], self.t)
+            self.design.choose(z[self.time + 1 :])
+            self._last, self._sloped = z.copy(), False
+            self.placed(z)
+
+    def placed(self, z: np.ndarray) -> None:
+        """Find what else belongs to variables."""
+
+    def slope(self, z: np.ndarray) -> None:
+        """Find derivatives at the nodes; once."""
+        self.place(z)
+        if not self._sloped:
+            self.by = self.nodes.slopes(z[self.at["node"]], self.q, self.v, self.t)
+            self._sloped = True
+            self.sloped(z)
+
+    def sloped(self, z: np.ndarray) -> None:
+        """Find further derivatives."""
+
+    def course(self, z: np.ndarray) -> Course:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ limits
+
+    def limited(self, account: Account, course: Course) -> np.ndarray:
+        """The numbers of all limits, one after the other."""
+        return np.concatenate([np.zeros(0), *(x.ravel() for x in account.values(course))])
+
+    def limit_slopes(self, course: Course, by_design: np.ndarray) -> list[np.ndarray]:
+        """Derivatives of the limits by the variables of their nodes and by the design (numbers, parameters)."""
+        restraints = self.account.restraints
+        found = [self.account._at(one.limit.quantity, one.nodes, course)[1] @ self.by[one.nodes] for one in restraints]
+        return [*found, by_design]
+
+    def limit_places(self, row: int) -> list[Any]:
+        """Rows, from one on, and columns of these derivatives."""
+        pairs, first = [], row
+        for one in self.account.restraints:
+            own = row + np.arange(one.low.size).reshape(one.low.shape)
+            pairs.append(np.broadcast_arrays(own[..., None], self.at["node"][one.nodes][:, None]))
+            row += one.low.size
+        designed = self.time + 1 + np.arange(self.design.size)
+        pairs.append(np.broadcast_arrays(np.arange(first, row)[:, None], designed))
+        return pairs
+
+    def edges(self, equations: int) -> tuple[np.ndarray, np.ndarray]:
+        """Least and most of all rows: equations first, then limits."""
+        zero, restraints = np.zeros(equations), self.account.restraints
+        least = np.concatenate([zero, *(one.low.ravel() for one in restraints)])
+        return least, np.concatenate([zero, *(one.high.ravel() for one in restraints)])
+
+    def box(self, duration: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of the variables, those of inputs still open; the first node is held."""
+        low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        held = self.nodes.variables(np.tile(self.first[1], (self.count + 1, 1)))[0]
+        low[self.at["node"][0]] = high[self.at["node"][0]] = held
+        low[self.time], high[self.time] = duration[0], duration[2]
+        low[self.time + 1 :], high[self.time + 1 :] = self.design.low, self.design.high
+        return low, high
+
+    def start(self, path: np.ndarray, duration: float) -> np.ndarray:
+        """Variables to begin with: velocities are those of the path."""
+        z, rates = np.zeros(self.size), np.empty((self.count + 1, self.nv))
+        rates[1:] = self.mechanism.difference(path[1:], path[:-1]) * (self.count / duration)
+        rates[0] = self.first[1]
+        z[self.at["node"]] = self.nodes.variables(rates)
+        z[self.time], z[self.time + 1 :] = duration, self.design.first
+        return z
+
+    def require(self, course: Course, equations: float, tolerance: float, solution: ProgramEnd) -> dict[str, float]:
+        """What limits are violated by, by name; InfeasibleError if that, or what is left of the equations, is too
+        much."""
+        enough = max(ENOUGH * tolerance, ENOUGH_LEAST)
+        values = self.account.values(course)
+        found = violated(self.account.restraints, values)
+        sizes = [max(1.0, float(np.abs(x).max(initial=0.0))) for x in values]
+        wrong = {name: off for (name, off), size in zip(found.items(), sizes, strict=True) if not off <= enough * size}
+        if not equations <= enough:
+            wrong["equations of motion"] = equations
+        if wrong:
+            listed = "; ".join(f"{name} by {off:.4g}" for name, off in wrong.items())
+            raise InfeasibleError(
+                f"{CALLER}: no motion was found within the limits after {solution.iterations} iterations"
+                f"{f' ({solution.problem})' if solution.problem else ''}; violated: {listed}. Give more time, wider "
+                "bounds of the inputs, or another guess",
+                found | wrong,
+            )
+        if solution.problem:
+            warn_unsettled(solution.iterations, solution.problem)
+        return found
