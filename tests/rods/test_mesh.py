@@ -66,3 +66,100 @@ def test_lines_of_the_certificate():
     judged = ch.certify(run, {"fiber": 0.05})
     assert judged.status == "failed"
     assert "strain of a fiber" in judged.reason
+
+
+def soft(n: int, element: str = "magnus", **more) -> ch.System:
+    """A rubber rod that falls from horizontal and hangs after 0.3 s."""
+    rubber = rods.Material(1e6, 0.3, 1000.0, **more)
+    line, ends = rods.Line((0, 0, 0), (1, 0, 0)), ("ground", "free")
+    return ch.System(rods=[ch.Rod("b", line, rods.Circle(0.02), rubber, ends, n, damping=1e-3, element=element)])
+
+
+def cable(n: int, element: str = "magnus") -> ch.System:
+    """A rod on a hinge."""
+    rubber, line = rods.Material(1e6, 0.3, 1000.0), rods.Line((0, 0, 0), (1, 0, 0))
+    rod = ch.Rod("b", line, rods.Circle(0.02), rubber, elements=n, damping=1e-2, element=element)
+    return ch.System(joints=[ch.revolute("pin", "ground", "b[0]", axis=(0, 1, 0))], rods=[rod])
+
+
+def shaft(n: int, element: str = "magnus") -> ch.System:
+    """A rod that a torque twists to and fro: nodes turn in their places."""
+    steel, line = rods.Material(1e7, 0.3, 1000.0), rods.Line((0, 0, 0), (1, 0, 0))
+    rod = ch.Rod("b", line, rods.Circle(0.02), steel, ("ground", "free"), n, element=element, damping=1e-4)
+    torque = ch.Wrench("T", f"b[{n}]", ("0.05 * sin(40 * t)", 0, 0, 0, 0, 0), "body")
+    return ch.System(rods=[rod], forces=[torque], gravity=(0, 0, 0))
+
+
+def elbow(n: int, element: str = "magnus") -> ch.System:
+    """Two rods, one welded to the middle of the other."""
+    rubber = rods.Material(2e6, 0.3, 1000.0)
+    how = {"section": rods.Circle(0.02), "material": rubber, "elements": n, "damping": 1e-3, "element": element}
+    one = ch.Rod("b", rods.Line((0, 0, 0), (1, 0, 0)), ends=("ground", "free"), **how)
+    two = ch.Rod("c", rods.Line((0, 0, 0), (0, 0.5, 0)), ends=(f"b[{n // 2}]", "free"), **how)
+    return ch.System(rods=[one, two])
+
+
+def moved(system: ch.System, end: float, step: float = 2e-3) -> ch.Run:
+    how = {"coordinates": "absolute", "method": "generalized_alpha", "step": step, "certificate": False}
+    return ch.simulate(system, (0, end), **how)
+
+
+def line_and_truth(make, n: int, finest: int, end: float, effort: float = 1.0, **more) -> tuple[float, float]:
+    """The line of the certificate, and how far all nodes are from those of a much finer mesh, of how far they move."""
+    run, fine = moved(make(n, **more), end), moved(make(finest), end)
+    true = 0.0
+    for rod in run.mechanism.system.rods:
+        nodes, others = run.rod(rod.name).nodes, fine.rod(rod.name).nodes[:, :: finest // n]
+        turns = [
+            2 * np.arccos(np.minimum(np.abs(np.sum(a[..., :4] * b[..., :4], axis=-1)), 1.0))
+            for a, b in ((nodes, others), (nodes, nodes[:1]))
+        ]
+        away = [np.linalg.norm(a[..., 4:] - b[..., 4:], axis=-1) for a, b in ((nodes, others), (nodes, nodes[:1]))]
+        true = max(true, turns[0].max() / turns[1].max(), away[0].max() / max(away[1].max(), 1e-9))
+    return ch.certify(run, effort=effort)["mesh"].value, true
+
+
+def test_the_certificate_sees_a_coarse_mesh():
+    coarse, fine = (ch.certify(moved(soft(n), 0.3)) for n in (4, 16))
+    assert not coarse["mesh"].passed
+    assert "mesh of rods" in coarse.reason
+    assert any("16 in 'b'" in line for line in coarse.advice)
+    assert fine["mesh"].passed
+    assert ch.certify(moved(soft(16), 0.3), {"mesh": 1e-5})["mesh"].mark == "FAILED"
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("effort", [0.01, 1.0])  # too little for twice as many elements, and enough
+@pytest.mark.parametrize("element", ["magnus", "helix"])
+@pytest.mark.parametrize("n", [4, 8, 16])
+@pytest.mark.parametrize(("make", "end"), [(soft, 0.6), (cable, 0.6), (shaft, 0.5), (elbow, 0.5)])
+def test_the_line_has_the_size_of_the_error(make, end, n, element, effort):
+    """Never less than a third of the truth. At most what half of the elements are off by: 16 times it, of order 4."""
+    line, true = line_and_truth(make, n, 64, end, effort, element=element)
+    assert true / 3 < line < 16 * true
+
+
+def test_a_mesh_that_cannot_be_halved_is_not_judged():
+    """An odd number of elements, and no time for twice as many."""
+    found = ch.certify(moved(soft(5), 0.1), effort=1e-3)
+    assert found["mesh"].mark == "not judged"
+    assert "multiples of four" in found["mesh"].note
+
+
+def test_meshes_that_are_not_compared_say_why():
+    arm = ch.Rod(
+        "b", rods.Line((0, 0, 0), (1, 0, 0)), rods.Circle(0.02), rods.Material(1e6, density=1e3), strains="bend_y"
+    )
+    run = ch.simulate(ch.System(rods=[arm]), (0, 0.01), certificate=False)
+    assert "mesh of rods" in str(ch.certify(run))
+    assert "not judged: that is for coordinates" in ch.certify(run)["mesh"].note
+
+
+def test_the_strain_that_a_material_takes_is_judged():
+    free, limited = (ch.certify(moved(soft(8, **more), 0.1)) for more in ({}, {"strain_limit": 1e-3}))
+    assert free["fiber"].tolerance is None
+    assert limited["fiber"].tolerance == 1e-3
+    assert not limited["fiber"].passed
+    assert ch.certify(moved(soft(8, strain_limit=10.0), 0.1), {"fiber": 1e-3})["fiber"].tolerance == 1e-3
+    with pytest.raises(ValueError, match=r"material: strain_limit is -1; expected a positive number"):
+        rods.Material(1e6, strain_limit=-1)

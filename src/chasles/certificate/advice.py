@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.certificate import voices
+from chasles.certificate import mesh, voices
 from chasles.certificate.companion import FINEST
 from chasles.certificate.stiff import FIRST_STEP
 from chasles.certificate.verdict import ERROR, NOT_JUDGED, PASSED, Certificate
@@ -51,6 +51,8 @@ def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:
         )
     if ERROR not in failed and voices.EVENTS in failed:
         lines.append("events lie closer than steps: give max_step=... below the time between them")
+    if mesh.MESH in failed:
+        lines.append(mesh.elements_for(judge, failed[mesh.MESH].value, judge.limits[mesh.MESH]))
     if voices.POSITION in failed or voices.VELOCITY in failed:
         lines.append('take stabilization="projection", or smaller steps')
     if judge.lost:

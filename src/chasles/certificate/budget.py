@@ -75,6 +75,11 @@ class Budget:
         return cls(run, int(effort * max(TIMES * run, LEAST / cost)), cost, solution.evaluations)
 
     @property
+    def of_least(self) -> float:
+        """What the run took, as a part of what a verdict may take however short the run was."""
+        return self.run * self.cost / LEAST
+
+    @property
     def left(self) -> int:
         return max(self.total - self.used, 1)
 

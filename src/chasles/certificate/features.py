@@ -112,7 +112,7 @@ def _shared(found: Changes, share: int) -> np.ndarray:
     """Times at equal shares of the change, and those of the largest changes."""
     with np.errstate(invalid="ignore"):
         total = np.cumsum(found.change)
-    if not (np.isfinite(total[-1]) and total[-1] > 0):
+    if not (len(total) and np.isfinite(total[-1]) and total[-1] > 0):
         return np.empty(0)
     at = np.searchsorted(total, (np.arange(share) + 0.5) / share * total[-1]) + 1
     top = found.top[: min(STEEPEST, share)]  # of many laws few each, or no companion could be afforded

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chasles.cached import cached_property
-from chasles.certificate import advice, checkpoints, companion, rods, sampled, stiff, transitions, voices
+from chasles.certificate import advice, checkpoints, companion, mesh, rods, sampled, stiff, transitions, voices
 from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
 from chasles.certificate.loads import pull_of
@@ -35,6 +35,7 @@ TOLERANCES: Mapping[str, float] = {
     voices.POSITION: 1e-6,
     voices.VELOCITY: 1e-4,
     voices.DRIVES: 1e-2,
+    mesh.MESH: 1e-2,
     rods.ELEMENT_TURN: 1.0,
     rods.FIBER_STRAIN: math.inf,
 }
@@ -255,6 +256,7 @@ class Judge:
         self.motion = self.moved(t, y)
         missing = self._compare(t, y)
         self.say_voices(self.made(t, y), self.motion)
+        self.findings += mesh.mesh_of_rods(self, t, y, self.limits[mesh.MESH])
         self.findings += voices.drives(self.run.mechanism.system, start, end, self.rng, self.limits[voices.DRIVES])
         if isinstance(task.method, RKMK | Exponentials):
             self.findings.append(voices.repetition(task, len(steps.times), steps.repeated(task, task.method, end)))
@@ -305,7 +307,7 @@ class Judge:
         ordered, events = checkpoints.in_order(stops, start, end), voices.known_events(task)
         assert self.features is not None
         between = np.sort(self.features.stops)
-        between = between[:: max(1, -(-len(between) // min(BETWEEN, self.budget.total // 400)))]
+        between = between[:: max(1, -(-len(between) // max(1, min(BETWEEN, self.budget.total // 400))))]
         times = checkpoints.in_order(np.concatenate([t[1:], between]), start, end)
         try:
             made = companion.companion(

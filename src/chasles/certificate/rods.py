@@ -17,24 +17,29 @@ ELEMENT_TURN, FIBER_STRAIN = "turn in an element", "strain of a fiber"
 
 
 def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
-    """The largest of all rods at the checkpoints [rad and 1]; strains are judged only if a limit is given."""
-    turns, strains = [(0.0, "")], [(-1.0, "")]
+    """The largest of all rods at the checkpoints [rad and 1]; strains are judged if a limit is given, here or in the
+    material. Of several limits that one counts which a rod comes nearest to."""
+    turns, strains = [(0.0, "")], list[tuple[float, float, float, str]]()  # part of the limit, strain, limit, rod
     for rod in run.mechanism.system.rods:
         motion = run.rod(rod.name)
         nodes, rest = motion.nodes, motion.rest
         X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
         turns += [(float(np.linalg.norm(one[..., :3], axis=-1).max()), rod.name) for one in (X, rest)]
         if not isinstance(rod.section if not isinstance(rod.section, tuple) else rod.section[0], Stiffness):
-            strains.append((float(fiber_strains(rod, (X - rest) / rod.mesh.lengths[:, None]).max()), rod.name))
+            strain = float(fiber_strains(rod, (X - rest) / rod.mesh.lengths[:, None]).max())
+            own = math.inf if rod.material is None else rod.material.strain_limit or math.inf
+            limit = min(limits[FIBER_STRAIN], own)
+            strains.append((strain / limit, strain, limit, rod.name))
     if len(turns) == 1:
         return []
-    (turn, most), (strain, rod_name) = max(turns), max(strains)
+    turn, most = max(turns)
     found = [
         Finding(
             ELEMENT_TURN, turn, limits[ELEMENT_TURN], f"largest of rod {most!r} [rad]; with more elements it is less"
         )
     ]
-    if strain >= 0.0:
-        limit = limits[FIBER_STRAIN] if math.isfinite(limits[FIBER_STRAIN]) else None
-        found.append(Finding(FIBER_STRAIN, strain, limit, f"largest of rod {rod_name!r}; its law is linear"))
+    if strains:
+        _, strain, limit, name = max(strains)
+        allowed = limit if math.isfinite(limit) else None
+        found.append(Finding(FIBER_STRAIN, strain, allowed, f"largest of rod {name!r}; its law is linear"))
     return found

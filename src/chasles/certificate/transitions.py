@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chasles.certificate import checkpoints, companion, voices
+from chasles.certificate import checkpoints, companion, mesh, voices
 from chasles.certificate.features import features
 from chasles.certificate.stiff import MORE
 from chasles.certificate.verdict import Finding
@@ -51,6 +51,7 @@ def judge_transitions(judge: Judge) -> str:
     judge.errors = judge.scale(judge.motion, other).errors(judge.motion, other)
     judge.say_error(t, "by an adaptive run of order 8 with its own times of sticking, slipping and impacts")
     judge.say_voices(judge.made(t, y), judge.motion)
+    judge.findings += mesh.mesh_of_rods(judge, t, y, judge.limits[mesh.MESH])
     judge.findings += voices.drives(judge.run.mechanism.system, start, end, judge.rng, judge.limits[voices.DRIVES])
     judge.findings += voices.events(judge.run, made.events, start, end)
     if not any(found.event.terminal for found in judge.run.solution.events):  # where one ended the run is no step's end

@@ -413,6 +413,7 @@ MATERIAL = {
     "nu": Entry("number", "Poisson's ratio"),
     "G": Entry("number", "shear modulus, in place of nu [Pa]"),
     "density": Entry("number", "[kg/m³]"),
+    "strain_limit": Entry("number", "strain of a fiber that the certificate of a run allows"),
 }
 LOADS = {
     "value": Entry("numbers or law", "six numbers or expressions of t", True, ("N",) * 3 + ("N/m",) * 3),

@@ -23,18 +23,23 @@ TERMS = 60  # of the series of torsion
 @dataclass(frozen=True)
 class Material:
     """An elastic material: Young's modulus E [Pa], Poisson's ratio nu, or the shear modulus G [Pa] in its place, and
-    density [kg/m³]."""
+    density [kg/m³]. strain_limit: the strain of a fiber up to which its law holds; certificates of runs judge it."""
 
     E: float
     nu: float = 0.3
     density: float = 0.0
     G: float | None = None
+    strain_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("E", "nu", "density") if self.G is None else ("E", "nu", "density", "G"):
+        for name in (item.name for item in fields(self) if getattr(self, item.name) is not None):
             object.__setattr__(self, name, float(as_numbers("material", name, getattr(self, name), ())))
         if not self.E > 0.0 or (self.G is not None and not self.G > 0.0):
             raise ValueError(f"material: E is {self.E:g} and G {self.G}; expected positive numbers [Pa]")
+        if self.strain_limit is not None and not self.strain_limit > 0.0:
+            raise ValueError(
+                f"material: strain_limit is {self.strain_limit:g}; expected a positive number, such as 0.01"
+            )
         if not -1.0 < self.nu <= 0.5:
             raise ValueError(f"material: nu is {self.nu:g}; expected a number above -1, up to 0.5")
         if self.density < 0.0:
