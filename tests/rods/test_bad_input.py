@@ -5,6 +5,8 @@ import pytest
 
 import chasles as ch
 from chasles import rods
+from chasles.simulation.simulate import plan
+from chasles.simulation.start.doubts import doubts
 
 LINE, METAL = rods.Line((0, 0, 0), (1, 0, 0)), rods.Material(7e10, density=2700.0)
 ROUND = rods.Circle(0.01)
@@ -69,6 +71,16 @@ CASES = {
         lambda: ch.simulate(system(material=rods.Material(1e9)), (0, 1), coordinates="absolute"),
         r"node 'r\[0\]' of a rod has mass 0 .* give the material a density",
     ),
+    "no mass in a tree": (
+        lambda: ch.simulate(system(material=rods.Material(1e9), ends=("ground", "free")), (0, 1)),
+        r"node 'r\[1\]' of a rod has no mass.* give the material a density",
+    ),
+    "a later rod": (
+        lambda: ch.System(rods=[rod(ends=("s[2]", "free")), ch.Rod("s", LINE, ROUND, METAL)]),
+        r"'s\[2\]', of rod 's', which comes later; list that first",
+    ),
+    "loads": (lambda: rod(loads=3), r"loads is \(3,\); expected a list of chasles.rods.Load"),
+    "law of a load": (lambda: rods.Load((0, 0, 0, 0, 0, "sin(x)")), r"load: 'sin\(x\)': 'x' is unknown here"),
     "steps": (lambda: ch.equilibrium(ch.System([ch.Body("b", 1.0)]), steps=3), "steps are for systems with rods"),
     "no load": (
         lambda: rods.load_path(ch.System(rods=[rod(ends=("ground", "free"))], gravity=(0, 0, 0))),
@@ -104,3 +116,25 @@ def test_a_joint_at_a_node_takes_the_place_of_its_own():
     attached = ch.System([ch.Body("base", 1.0)]).attach(one, ch.weld("w", "base", "hub"), "a.")
     assert attached.rod("a.r").ends == ("free", "free")
     assert "a.r[4]" in [body.name for body in attached.bodies]
+
+
+def test_ends_that_are_held_elsewhere_are_doubted():
+    """A rod of 1 m between the ground and a pin at 1.5 m starts with a stretched element; `chasles check` says so, too,
+    and doubts units."""
+    pin = ch.revolute("pin", "ground", "r[4]", axis=(0, 1, 0), at=(1.5, 0, 0))
+    soft = rods.Material(70.0, density=2.7)
+    one = ch.System(joints=[pin], rods=[rod(ends=("ground", "free"), material=soft, section=rods.Circle(20.0))])
+    task_lines = doubts(one, {}, plan(one, (0, 1), coordinates="absolute"))
+    with pytest.warns(RuntimeWarning, match="at the start element 3 of rod 'r' is stretched or sheared by 200 %"):
+        ch.simulate(one, (0, 1e-6), coordinates="absolute", method="generalized_alpha", step=1e-6, certificate=False)
+    for part in ('for GPa write "70 GPa"', 'for g/cm³ write "2.7 g/cm^3"', "40 m thick and 1 m long", "by 200 %"):
+        assert any(part in line for line in task_lines)
+
+
+def test_a_run_that_breaks_off_names_the_element():
+    """Two elements of rubber cannot hang: each would turn by half a turn."""
+    rubber = rods.Material(1e6, 0.3, 1000.0)
+    one = ch.System(rods=[rod(ends=("ground", "free"), material=rubber, section=rods.Circle(0.02), elements=2)])
+    how = {"coordinates": "absolute", "method": "generalized_alpha", "step": 2e-3, "certificate": False}
+    with pytest.raises(ch.errors.StepError, match=r"element 0 of rod 'r' turns by 3\.\d rad; expected at most 1: more"):
+        ch.simulate(one, (0, 3), **how)

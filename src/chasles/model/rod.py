@@ -16,6 +16,7 @@ from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.lie import se3
 from chasles.model.body import GROUND
+from chasles.model.expression_law import Expression
 from chasles.model.placement import as_numbers, check_name
 from chasles.model.rod_curve import ReferenceCurve
 from chasles.model.rod_intrinsic import settled
@@ -48,7 +49,12 @@ class Load:
         if not isinstance(self.value, Sequence | np.ndarray) or isinstance(self.value, str) or len(self.value) != 6:
             raise ValueError(f"load: value is {self.value!r}; expected six numbers or expressions of t")
         settled = (x if isinstance(x, str) else float(as_numbers("load", "value", x, ())) for x in self.value)
-        object.__setattr__(self, "value", tuple(settled))
+        values = tuple(settled)
+        object.__setattr__(self, "value", values)
+        try:
+            Expression(values)
+        except ValueError as error:
+            raise ValueError(f"load: {error}") from None
 
     def on(self, length: float) -> tuple[float | str, ...]:
         """What it is on a length [m]."""
@@ -136,7 +142,8 @@ class Rod:
         if not (isinstance(self.elements, int | np.integer) and self.elements >= 1) or self.elements is True:
             raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more")
         object.__setattr__(self, "elements", int(self.elements))
-        object.__setattr__(self, "loads", tuple(self.loads))
+        loads = (self.loads,) if isinstance(self.loads, Load) else self.loads
+        object.__setattr__(self, "loads", tuple(loads) if isinstance(loads, Sequence) else (loads,))
         if not all(isinstance(load, Load) for load in self.loads):
             raise ValueError(f"{where}: loads is {self.loads!r}; expected a list of chasles.rods.Load(...)")
         self._check_ends(where)

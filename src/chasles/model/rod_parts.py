@@ -122,6 +122,7 @@ class Parts:
         self.held = {joint.child: joint for joint in reversed(self.joints)}
         self._places: dict[str, np.ndarray] = {GROUND: np.array(ORIGIN)}
         self._added: dict[str, list[np.ndarray]] = {}
+        self._rods = rods
         for rod in rods:
             self._add(rod)
         for elastic in reduced:
@@ -141,6 +142,8 @@ class Parts:
             if end not in (FREE_END, GROUND) and end not in self.bodies:
                 known = [*self.bodies, GROUND, FREE_END]
                 listed = ", ".join(known[-6:])
+                if later := next((repr(one.name) for one in self._rods if end in one.nodes), ""):
+                    raise ValueError(f"{where}: ends names {end!r}, of rod {later}, which comes later; list that first")
                 raise ValueError(f"{where}: ends names {end!r}, which is no body; {meant(end, known)}expected {listed}")
         bodies = {name: k for k, name in enumerate(rod.nodes) if name in rod.bodies}
         for name, k in bodies.items():

@@ -13,6 +13,7 @@ from chasles.model.body import FAR, GROUND, UPPER
 from chasles.model.joint import Joint
 from chasles.model.mimic import Following, followers, without_mimics
 from chasles.model.placement import ORIGIN, frame_with_z
+from chasles.model.rod_parts import OfRod
 from chasles.model.system import System
 from chasles.relative.dependence import Dependence, dependent_tree
 from chasles.relative.tables import (
@@ -344,7 +345,13 @@ def _require_mass(
             felt[rule.leader] += carried[k] + armature[k]
     for k, (mass, rotor) in enumerate(zip(carried, armature, strict=True)):
         if mass == 0.0 and rotor == 0.0 and owners[k] not in following and not felt.get(owners[k]):
-            child = next(joint.child for joint in joints if joint.name == owners[k])
+            moved_by = next(joint for joint in joints if joint.name == owners[k])
+            child = moved_by.child
+            if isinstance(moved_by, OfRod):
+                raise ValueError(
+                    f"node {child!r} of a rod has no mass, and nothing on it has: a motion needs one; give the "
+                    "material a density, or the section a mass and moments"
+                )
             raise ValueError(
                 f"joint {owners[k]!r} carries no mass: body {child!r} and all that hangs on it are massless, so "
                 "nothing determines how the joint moves; give it a mass, or the joint an armature, or weld the body"

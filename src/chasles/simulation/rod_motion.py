@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.rods import ElementStates, element_states, elements_of
 from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
-from chasles.model.rod import STRAINS, Rod
+from chasles.model.rod import MOST_TURN, STRAINS, Rod
 from chasles.model.rod_intrinsic import strains_at
 from chasles.model.rod_joints import coordinates_of, halves, stiffness_of
+
+FAR_STRETCHED = 0.3  # of its length
 
 
 class RodMotion:
@@ -130,6 +133,27 @@ def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray,
         return JointedRodMotion(rod, mechanism, poses, twists, t)
     own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
     return RodMotion(rod, own, poses, twists, t)
+
+
+def strange_elements(states: Any) -> Iterator[str]:
+    """What to say of rods whose elements turn or stretch far beyond what they can be right for, at a single time."""
+    for rod in states.mechanism.system.rods:
+        nodes = states.rod(rod.name).nodes
+        X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[:-1]), nodes[1:]))
+        turns = np.linalg.norm(X[:, :3], axis=1)
+        stretch = np.abs(X[:, 3:] - rod.mesh.rest[:, 3:]).max(axis=1) / rod.mesh.lengths
+        if turns.max() > MOST_TURN / 2.0:
+            k = int(np.argmax(turns))
+            yield (
+                f"element {k} of rod {rod.name!r} turns by {turns[k]:.2g} rad; expected at most 1: more elements, "
+                f"{int(np.ceil(rod.elements * turns[k]))} or so"
+            )
+        elif stretch.max() > FAR_STRETCHED:
+            k = int(np.argmax(stretch))
+            yield (
+                f"element {k} of rod {rod.name!r} is stretched or sheared by {100 * stretch[k]:.3g} % of its length; "
+                "is the rod held where its curve ends?"
+            )
 
 
 def fiber_strains(rod: Rod, strains: np.ndarray) -> np.ndarray:

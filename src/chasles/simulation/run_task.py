@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chasles import caution
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import StepError
@@ -21,6 +22,7 @@ from chasles.simulation.actuation import Input
 from chasles.simulation.closed.energy_jumps import dead_point, reached, singular_at_end
 from chasles.simulation.laws.refusal import law_without_number
 from chasles.simulation.motion import motion_stepper, solve_motion, spoken_by
+from chasles.simulation.rod_motion import strange_elements
 from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
 from chasles.simulation.sampled_run import SampledRun
@@ -88,8 +90,12 @@ class Task:
     @property
     def begin(self) -> States:
         """The motion at the start: q, v, poses, ..."""
-        start = Solution(self.dynamics.space, self.method, np.array(self.span[0]), self.state, True, "")
-        return States(self.dynamics, start, None if self.u is None else self.constant(1))
+        return self.states(self.span[0], self.state)
+
+    def states(self, t: float, state: np.ndarray) -> States:
+        """The motion at a time."""
+        there = Solution(self.dynamics.space, self.method, np.array(t), state, True, "")
+        return States(self.dynamics, there, None if self.u is None else self.constant(1))
 
     @property
     def start_values(self) -> tuple[StartValue, ...]:
@@ -133,6 +139,9 @@ class Task:
         """The run. `resume` is a checkpoint of `solve`; `after` are the sampling periods that are done, and the state
         then."""
         stop: Interrupted | None = None
+        if resume is None and after is None:
+            for line in strange_elements(self.begin):
+                caution.warn(f"simulate: at the start {line}")
         try:
             if self.controller is None:
                 try:
@@ -155,6 +164,7 @@ class Task:
                 self.explain_start(error)
             elif isinstance(error, StepError) and len(error.solution.t):
                 told = law_without_number(self, *reached(error.solution)) or dead_point(self.dynamics, error.solution)
+                told = told or next(strange_elements(self.states(*reached(error.solution))), "")
                 told = told or runs_away(self, error.solution) or singular_at_end(self.dynamics, error.solution)
                 error.args = (f"{error}; {told}" if told else str(error),)
             raise

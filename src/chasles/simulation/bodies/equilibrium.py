@@ -155,7 +155,8 @@ def body_equilibrium(system: System, q: Values | None, t: float, steps: int | No
     else:
         raise RuntimeError(
             f"equilibrium: with {attempt} load steps {reason}. Is there an equilibrium at all? If so, take more "
-            "steps=..., start nearer, or let the rod move there with damping"
+            "steps=..., start nearer (q=...; what hangs on a hinge has no stiffness before it hangs), or let the rod "
+            "move there with damping"
         )
     return _described(solver, found, counts, equations)
 

@@ -13,6 +13,7 @@ from chasles.model.joint import Joint
 from chasles.model.rod_parts import own_parts
 from chasles.model.scale import body_sizes
 from chasles.model.system import System
+from chasles.simulation.rod_motion import strange_elements
 
 if TYPE_CHECKING:
     from chasles.simulation.run_task import Task
@@ -22,6 +23,7 @@ DENSE, THIN = 1e6, 1e-3  # [kg/m³] of a ball with the mass and the radius of gy
 GAS = 25.0  # [kg/m³]: hardly a solid is so light, and the heaviest metals have 23 g/cm³
 MASSIVE = 1e6  # [kg]: more than a part by its shapes, but a cubic centimeter of plastic if mm are read as m
 FAR, REMOTE = 20.0, 100.0  # [m], and radii of gyration, between places on one body: its lengths have two units
+SOFT = 1e3  # [Pa]: gelatin has about that
 HEAVY_FIELD = 300.0  # [m/s²]: the Sun has 274, and 9810 mm/s² is meant
 
 
@@ -29,7 +31,7 @@ def doubts(system: System, initial: Mapping[str, Any], task: Task | None = None)
     """Lines on what may have been meant otherwise: values of a file's [initial], and of the run that is to be done."""
     found = [*_degrees(system, initial), *_loose(system), *_units(system)]
     if task is not None:
-        found += _beyond(task)
+        found += [*_beyond(task), *strange_elements(task.begin)]
     return found
 
 
@@ -56,6 +58,16 @@ def _loose(system: System) -> Iterator[str]:
 
 
 def _units(system: System) -> Iterator[str]:
+    for rod in system.rods:
+        where, of = f"rod {rod.name!r}", rod.material
+        if of is None:
+            continue
+        if of.E < SOFT:
+            yield f'{where}: E is {of.E:g} Pa, softer than any solid; for GPa write "{of.E:g} GPa"'
+        if 0.0 < of.density < GAS:
+            yield f'{where}: its density is {of.density:g} kg/m³, as of a gas; for g/cm³ write "{of.density:g} g/cm^3"'
+        if (thick := 2.0 * max(rod.outline(0.0))) > rod.length:
+            yield f"{where} is {thick:.3g} m thick and {rod.length:.3g} m long; rods are slender, and lengths are in m"
     if (gravity := float(np.linalg.norm(system.gravity))) > HEAVY_FIELD:
         yield f'gravity is {gravity:g} m/s²; for mm/s² write "{gravity:g} mm/s^2"'
     sizes = body_sizes(system)
