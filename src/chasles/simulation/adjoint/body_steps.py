@@ -21,7 +21,7 @@ from chasles.simulation.adjoint.bodies import BodyGradient
 from chasles.simulation.adjoint.body_projection import ProjectionBack, product, projects_stages
 from chasles.simulation.adjoint.constrained_back import ConstrainedBack, gathered
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
-from chasles.simulation.adjoint.sweep import EVERY, RetakenStep, BackwardSweep, Through
+from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 

@@ -23,7 +23,7 @@ from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
-from chasles.simulation.adjoint.sweep import EVERY, RetakenStep, BackwardSweep, Through
+from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import tangent_addresses
