@@ -127,3 +127,12 @@ def test_a_driven_model_is_linearized_about_the_velocities_that_its_drive_asks_f
     told = " ".join(capsys.readouterr().out.split())
     assert "held in motion by 'drive'; no freedoms left" in told
     assert "no modes" in told
+
+
+def test_of_rods(capsys):
+    """In absolute coordinates, by the joints of their nodes: here those of a frame without load, which stays."""
+    equilibrium("right_angle_frame", change=["rods.one.elements=8"], json_output=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["stability"] == "stable"
+    assert list(found["q"]) == [f"{leg}[{k}]" for leg in ("one", "two") for k in range(1, 9)]
+    assert found["q"]["two[8]"] == pytest.approx([1, 0, 0, 0, 0, 0, 0], abs=1e-12)

@@ -13,6 +13,7 @@ from chasles.model.system import System
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.bodies.linear_equations import StaticEquations
 from chasles.simulation.bodies.statics import BodyStatics, StaticIterate
+from chasles.simulation.bodies.tree_order import tree_order
 from chasles.simulation.rod_motion import RodMotion, rod_motion
 from chasles.simulation.start.values import Values
 
@@ -47,6 +48,15 @@ class BodyEquilibrium:
     def stability(self) -> str:
         """ "stable" if all small displacements raise the energy, else "unstable"."""
         return "unstable" if self.unstable else "stable"
+
+    @property
+    def joints(self) -> dict[str, slice]:
+        """Where in q the coordinates of each joint are."""
+        found, at = {}, 0
+        for joint in tree_order(self.statics.mechanism).joints:
+            found[joint.name] = slice(at, at + joint.nq)
+            at += joint.nq
+        return found
 
     @property
     def stable(self) -> bool:
