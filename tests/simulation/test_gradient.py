@@ -234,7 +234,7 @@ def test_what_is_refused(change, message):
     ("options", "message"),
     [
         ({"save": "final"}, 'simulate with save="all"'),
-        ({"coordinates": "absolute"}, "in absolute coordinates it is for GeneralizedAlpha, not RKMK"),
+        ({"events": ch.Event(lambda t, y: y[0] - 0.02, terminal=True)}, "an event ended the run"),
     ],
 )
 def test_runs_without_gradient(options, message):

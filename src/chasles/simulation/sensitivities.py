@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
-from chasles.integrate.options import Options, saving
+from chasles.integrate.options import Options, check_span, saving
 from chasles.integrate.replay import Replay
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH
@@ -23,15 +23,19 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.closed.sensitivities import ClosedStart
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses, varying
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.parameter_family import Family
+from chasles.simulation.periods import Varied, chained, held_inputs, sequence_of
 from chasles.simulation.run import Run
+from chasles.simulation.run_task import Controller
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.tree.tangent import TangentTables
 
 Made = System | Mechanism | ClosedMechanism
+EVERY = slice(None)
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,11 @@ class Sensitivities:
     """Derivatives of a simulated trajectory, at times `t`; `run` is the trajectory itself.
 
     sensitivities["q"], ["v"], ["control"] and ["name of a parameter"] are derivatives of the state at each time,
-    (times, 2 nv, ...). They are with respect to initial coordinates, initial velocities, the input, the parameter. The
-    first nv rows are δq, the change of q along q exp(δ), the others δv. The initial q changes along q exp(δ) too.
-    `state` has all columns, (times, 2 nv, columns), `columns` says which are whose; `work` is the derivative of the
-    work. `notes` tells where derivatives are not exact ones of what was computed.
+    (times, 2 nv, ...), by a sequence of inputs (times, 2 nv, periods, inputs). They are with respect to initial
+    coordinates, initial velocities, the input, the parameter. The first nv rows are δq, the change of q along q exp(δ),
+    the others δv. The initial q changes along q exp(δ) too. `state` has all columns, (times, 2 nv, columns), `columns`
+    says which are whose; `work` is the derivative of the work. `notes` tells where derivatives are not exact ones of
+    what was computed.
     """
 
     run: Run
@@ -53,12 +58,15 @@ class Sensitivities:
     notes: tuple[str, ...]
     _points: np.ndarray = field(repr=False)  # which points of the run are at t
     _family: Family | None = field(repr=False)
+    _periods: int = field(default=0, repr=False)  # of a sequence of inputs
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
             raise KeyError(f"no sensitivities with respect to {name!r}; there are {', '.join(map(repr, self.columns))}")
         part = self.state[..., self.columns[name]]
         shape = self._family.values[name].shape if self._family and name in self._family.values else part.shape[-1:]
+        if name == "control" and self._periods:
+            shape = (self._periods, part.shape[-1] // self._periods)
         return part.reshape(*part.shape[:-1], *shape)
 
     @property
@@ -110,6 +118,9 @@ def sensitivities(
     wrt: Sequence[str] | None = None,
     directions: ArrayLike | None = None,
     control: ArrayLike | None = None,
+    controller: Controller | None = None,
+    period: float | None = None,
+    slopes: ControllerSlopes | None = None,
     method: Any = DEFAULT_METHOD,
     step: float | None = None,
     rtol: float | None = None,
@@ -123,10 +134,15 @@ def sensitivities(
 
     With loops or constraints "q" and "v" are independent numbers of the start, and the others follow.
 
-    wrt: with respect to what: "q" and "v", the initial state (the default), "control", the constant input, and names of
+    wrt: with respect to what: "q" and "v", the initial state (the default), "control", the input, and names of
     `parameters`; or, with `directions` (2 nv, m), the initial state along these directions only, ["directions"].
     parameters: names and values; then `system` is a function of them that returns a System, and by default the
     derivatives with respect to all of them are taken too.
+
+    control: a constant input or, with `period` [s], a sequence (periods, inputs), each held for a period; then
+    ["control"] is (times, 2 nv, periods, inputs). Or `controller` and `period` as in `simulate`: what it gives are
+    given numbers, unless `slopes`, a function of (t, q, v), gives the derivatives of its inputs by q (inputs, nq) and v
+    (inputs, nv); then ["control"] is with respect to what is added to its input in each period.
 
     The derivatives are those of the discrete method, exact to rounding. The steps of an adaptive run are held constant:
     it is differentiated as if its steps had been prescribed. Other arguments as in `simulate`; save: "all", "final" or
@@ -137,31 +153,40 @@ def sensitivities(
     method = named_method("sensitivities", method)
     if not isinstance(method, ExplicitStepper.methods):
         raise ValueError(
-            f"sensitivities: {method} is not an explicit one; take RKMK, CommutatorFree, CrouchGrossman or LowStorage"
+            f"sensitivities: {method} is not an explicit one; take RKMK, CommutatorFree, CrouchGrossman or LowStorage. "
+            "Runs in absolute coordinates, by explicit methods or GeneralizedAlpha, are differentiated by `gradient`"
         )
     every = saving(save)
     if every is None:
         raise ValueError(f'sensitivities: save={save!r}; expected "all", "final" or a number of steps')
-    options: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "atol": atol, "control": control}
-    options |= {"max_step": max_step, "stops": stops}
+    held = _check_inputs(control, controller, period, slopes, span)
+    options: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "atol": atol}
+    options |= {"max_step": max_step, "stops": stops, **held}
     run = simulate(mechanism, span, q, v, coordinates="relative", progress=False, **options)
     if not run.success:
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
     rows = _rows(len(run.t), every)
     chosen = np.flatnonzero(rows >= 0)
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
-    u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     tables = tables_of(run)
     start = StartTangents(run, tables)
-    columns, seeds, shifts = _columns(start, actuation, u, family, wrt, directions)
-    with dynamics.calling(tangents=True):
-        points = _tangents(run, tables, seeds, shifts, rows, threads)
-    state = start.states(points, run.q[chosen][:, None], run.v[chosen][:, None])
+    inputs = held_inputs(run, actuation)[0]
+    sampled = run.task.controller is not None
+    columns, states, shifts, forces = _columns(start, actuation, inputs, sampled, family, wrt, directions)
+    if not sampled or len(run.t) == 1:
+        shifts = np.concatenate([shifts, forces[0]])
+        with dynamics.calling(tangents=True):
+            points = _tangents(run, tables, start.points(states), shifts, rows, threads)
+        state, work = start.states(points, run.q[chosen][:, None], run.v[chosen][:, None]), points[:, -1]
+    else:
+        own = columns.get("control", slice(0, 0))
+        with dynamics.calling(tangents=True):
+            state, work = _by_periods(run, start, states, shifts, forces, own, rows, slopes, threads)
     _require_finite(state, run.t[chosen], columns)
     notes = tuple(law.note for law in tables.laws if law.note)
     if step is None:
         notes = ("the steps of the adaptive method are held constant", *notes)
-    return Sensitivities(run, run.t[chosen], state, points[:, -1], columns, notes, chosen, family)
+    return Sensitivities(run, run.t[chosen], state, work, columns, notes, chosen, family, len(inputs) if sampled else 0)
 
 
 def _given(
@@ -216,12 +241,13 @@ class StartTangents:
         closed = isinstance(mechanism, ClosedMechanism)
         self.closed = ClosedStart(mechanism, float(run.t[0]), self.q, self.v) if closed else None
 
-    def points(self, state: np.ndarray) -> np.ndarray:
-        """Changes of the point for those of the state, (2 nv, columns)."""
+    def points(self, state: np.ndarray, at: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+        """Changes of the point for those of the state, (2 nv, columns). at: another state (q, v) than the first."""
         dynamics, (turn, change) = self.dynamics, (part.T for part in np.split(state, 2))
+        q, v = at or (self.q, self.v)
         point = np.zeros((dynamics.space.size, state.shape[1]))
-        point[: dynamics.nq] = self.tables.configuration.lift(self.q, turn).T
-        moved = dynamics.free.change_from_body(self.q, self.v, turn, change) if dynamics.free else change
+        point[: dynamics.nq] = self.tables.configuration.lift(q, turn).T
+        moved = dynamics.free.change_from_body(q, v, turn, change) if dynamics.free else change
         point[dynamics.nq : dynamics.nq + self.nv] = moved.T
         return point
 
@@ -256,51 +282,105 @@ class StartTangents:
 def _columns(
     start: StartTangents,
     actuation: Actuation,
-    u: np.ndarray,
+    inputs: np.ndarray,
+    sampled: bool,
     family: Family | None,
     wrt: Sequence[str] | None,
     directions: ArrayLike | None,
-) -> tuple[dict[str, slice], np.ndarray, np.ndarray]:
-    """Names of columns, tangents of the initial point (size, columns) and of tables and control (count, columns)."""
+) -> tuple[dict[str, slice], np.ndarray, np.ndarray, np.ndarray]:
+    """Names of columns; of each the changes of the initial state (2 nv, columns), of tables (count, columns), and of
+    the forces of each input (periods, nv, columns). Of a sequence, "control" has none of these."""
     nv, names = start.nv, tuple(family.values) if family else ()
     if wrt is None:
         wrt = (*(("q", "v") if directions is None else ()), *names)
     elif isinstance(wrt, str):
         wrt = (wrt,)
-    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    count = len(start.tables.constants) + nv
+    found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    count, periods = len(start.tables.constants), len(inputs)
+
+    def nothing(width: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((count, width)), np.zeros((periods, nv, width))
+
     if directions is not None:
         given = real_array("sensitivities", "directions", np.asarray(directions, dtype=float).T, (2 * nv,)).T
-        found["directions"] = start.along(given.reshape(2 * nv, -1)), np.zeros((count, given.size // (2 * nv)))
+        found["directions"] = start.along(given.reshape(2 * nv, -1)), *nothing(given.size // (2 * nv))
     for name in wrt:
         if name in names:
             assert family is not None
             changes = [
-                family.table_derivative(name, k, numbers_of, lambda mechanism: Actuation.of_tree(mechanism).forces(u))
+                family.table_derivative(name, k, numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
                 for k in range(family.values[name].size)
             ]
-            shift = np.array(changes).reshape(len(changes), count).T
-            found[name] = start.follow(shift), shift
+            both = np.array(changes).reshape(len(changes), count + periods * nv).T
+            shift, forces = both[:count], both[count:].reshape(periods, nv, -1)
+            found[name] = start.follow(np.concatenate([shift, forces[0]])), shift, forces
         elif name in ("q", "v"):
-            found[name] = start.own(name), np.zeros((count, start.own(name).shape[1]))
+            found[name] = start.own(name), *nothing(start.own(name).shape[1])
         elif name == "control":
-            forces = np.zeros((count, actuation.inputs))
-            forces[-nv:] = actuation.matrix(u)
-            found[name] = np.zeros((2 * nv, actuation.inputs)), forces
+            shift, forces = nothing(periods * actuation.inputs)
+            if not sampled:
+                forces[0] = actuation.matrix(inputs[0])
+            found[name] = np.zeros((2 * nv, periods * actuation.inputs)), shift, forces
         else:
             expected = ", ".join(map(repr, ("q", "v", "control", *names)))
             raise ValueError(f"sensitivities: wrt {name!r} is unknown; expected some of {expected}")
     if not found:
         raise ValueError("sensitivities: nothing to differentiate with respect to; wrt is empty")
-    edges = np.cumsum([0, *(state.shape[1] for state, _ in found.values())]).tolist()
+    edges = np.cumsum([0, *(part[0].shape[1] for part in found.values())]).tolist()
     columns = {name: slice(a, b) for name, a, b in zip(found, edges[:-1], edges[1:], strict=True)}
-    states, shifts = (np.concatenate(parts, axis=1) for parts in zip(*found.values(), strict=True))
-    return columns, start.points(states), shifts
+    states, shifts, forces = (np.concatenate(parts, axis=-1) for parts in zip(*found.values(), strict=True))
+    return columns, states, shifts, forces
+
+
+def _check_inputs(control: Any, controller: Any, period: Any, slopes: Any, span: tuple[float, float]) -> dict[str, Any]:
+    """The inputs as `simulate` takes them."""
+    if slopes is not None and controller is None:
+        raise ValueError("sensitivities: slopes are those of a sampled controller; give controller=... and period=...")
+    if controller is not None:
+        return {"controller": controller, "period": period, "control": control}  # which `simulate` looks at
+    if period is None:
+        return {"control": control}
+    if control is None:
+        raise ValueError("sensitivities: period is that of control=..., a sequence of inputs, or of controller=...")
+    return {"controller": sequence_of("sensitivities", control, period, check_span(span)), "period": period}
 
 
 def _held(run: Run) -> np.ndarray:
     """The constant generalized forces of a run."""
     return np.zeros(run.dynamics.nv) if run.held is None else run.held[0]
+
+
+class TangentSteps:
+    """The steps of a run, ready to be taken again on duals."""
+
+    def __init__(self, run: Run, tables: TangentTables | ClosedTangentTables):
+        self.run, self.tables, self.dynamics = run, tables, run.dynamics
+        if len(run.t) == 1:  # an empty span
+            return
+        span, start = (float(run.t[0]), float(run.t[-1])), run.solution.y[0]
+        whole = Options(step=abs(span[1] - span[0]), save="final")
+        stepper = ExplicitStepper(self.dynamics.problem(_held(run)), run.solution.method, span, start, whole)
+        field, correction = (tables.address, 0) if isinstance(tables, TangentTables) else tangent_addresses()
+        self.replay = Replay(stepper, field, correction if stepper.problem.correction else 0)
+        given = (run.task.more.get(name) for name in ("stops", "breaks"))
+        self.stops = np.concatenate([np.ravel(() if times is None else times) for times in given])
+
+    def points(
+        self, part: slice, rows: np.ndarray, control: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
+    ) -> np.ndarray:
+        """Tangents of some points, (saved, size, columns), from those of the first of them."""
+        start, count = self.run.solution.y[part.start or 0], seeds.shape[1]
+        result = np.empty((int(rows.max()) + 1, len(start), count))
+        for first in range(0, count, TANGENTS):
+            columns = slice(first, min(first + TANGENTS, count))
+            width = columns.stop - first
+            y, shift = np.zeros((len(start), WIDTH)), np.zeros((len(shifts), TANGENTS))
+            y[:, 0], y[:, 1 : 1 + width], shift[:, :width] = start, seeds[:, columns], shifts[:, columns]
+            with self.dynamics.calling(tangents=True):  # errors of laws are for the thread that calls them
+                p = self.tables.packed(control, shift)
+                points = self.replay.points(self.run.t[part], rows, y, p, self.stops)
+            result[:, :, columns] = points[:, :, 1 : 1 + width]
+        return result
 
 
 def _tangents(
@@ -312,33 +392,55 @@ def _tangents(
     threads: int | None,
 ) -> np.ndarray:
     """Tangents of the points at the chosen times, (times, size, columns), three columns at a time."""
-    dynamics, count = run.dynamics, seeds.shape[1]
-    saved = int(rows.max()) + 1
-    result = np.empty((saved, dynamics.space.size, count))
-    control = _held(run)
-    if len(run.t) == 1:  # an empty span
+    count = seeds.shape[1]
+    result = np.empty((int(rows.max()) + 1, run.dynamics.space.size, count))
+    if len(run.t) == 1:
         result[:] = seeds
         return result
-    span, start = (float(run.t[0]), float(run.t[-1])), run.solution.y[0]
-    whole = Options(step=abs(span[1] - span[0]), save="final")
-    stepper = ExplicitStepper(dynamics.problem(control), run.solution.method, span, start, whole)
-    field, correction = (tables.address, 0) if isinstance(tables, TangentTables) else tangent_addresses()
-    replay = Replay(stepper, field, correction if stepper.problem.correction else 0)
-    given = (run.task.more.get(name) for name in ("stops", "breaks"))
-    stops = np.concatenate([np.ravel(() if times is None else times) for times in given])
+    steps, control = TangentSteps(run, tables), _held(run)
 
     def three(first: int) -> None:
         columns = slice(first, min(first + TANGENTS, count))
-        width = columns.stop - first
-        y, shift = np.zeros((len(start), WIDTH)), np.zeros((len(shifts), TANGENTS))
-        y[:, 0], y[:, 1 : 1 + width], shift[:, :width] = start, seeds[:, columns], shifts[:, columns]
-        with dynamics.calling(tangents=True):  # errors of laws are for the thread that calls them
-            points = replay.points(run.t, rows, y, tables.packed(control, shift), stops)
-        result[:, :, columns] = points[:, :, 1 : 1 + width]
+        result[:, :, columns] = steps.points(EVERY, rows, control, seeds[:, columns], shifts[:, columns])
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(three, range(0, count, TANGENTS)))
     return result
+
+
+def _by_periods(
+    run: Run,
+    start: StartTangents,
+    states: np.ndarray,
+    shifts: np.ndarray,
+    forces: np.ndarray,
+    own: slice,
+    rows: np.ndarray,
+    slopes: Any,
+    threads: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives of states and of work where inputs are held for a period each."""
+    steps, tables = TangentSteps(run, start.tables), start.tables
+
+    def differentiate(
+        part: slice, saved: np.ndarray, control: np.ndarray, first: np.ndarray, numbers: np.ndarray, pushed: np.ndarray
+    ) -> np.ndarray:
+        at = run.q[part.start], run.v[part.start]
+        shift = np.concatenate([numbers, pushed])
+        points = steps.points(part, saved, control, start.points(first, at), shift)
+        q, v = (x[part][saved >= 0][:, None] for x in (run.q, run.v))
+        return np.concatenate([start.states(points, q, v), points[:, -1:]], axis=1)
+
+    answer = None if slopes is None else Answer(run, slopes, "sensitivities")
+
+    def answered(k: int) -> tuple[np.ndarray, np.ndarray]:
+        assert answer is not None
+        by_q, by_v = answer.at(k)
+        return by_q @ tables.configuration.lift(run.q[k], np.eye(start.nv)).T, by_v
+
+    varied = Varied(states, shifts, forces, own)
+    actuation = Actuation.of_tree(run.dynamics.mechanism)
+    return chained(run, actuation, varied, rows, differentiate, None if slopes is None else answered, threads)
 
 
 def _require_finite(state: np.ndarray, times: np.ndarray, columns: dict[str, slice]) -> None:

@@ -1,4 +1,4 @@
-"""How a sampled controller answers to the state, for gradients through it."""
+"""How a sampled controller answers to the state, for derivatives through it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ ControllerSlopes = Callable[[float, np.ndarray, np.ndarray], tuple[Any, Any]]
 class Answer:
     """How a sampled controller answers to states, by its slopes, which are compared with differences."""
 
-    def __init__(self, run: Run, slopes: ControllerSlopes):
-        self.run, self.slopes = run, slopes
+    def __init__(self, run: Run, slopes: ControllerSlopes, where: str = "gradient"):
+        """where: who speaks in messages."""
+        self.run, self.slopes, self.where = run, slopes, where
 
     def at(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of the input by q and v at a point."""
@@ -28,8 +29,8 @@ class Answer:
         by_q, by_v = (np.asarray(part, dtype=float) for part in self.slopes(t, q.copy(), v.copy()))
         if by_q.shape != (inputs, len(q)) or by_v.shape != (inputs, len(v)):
             raise ValueError(
-                f"gradient: slopes returned shapes {by_q.shape} and {by_v.shape}; expected ({inputs}, {len(q)}) and "
-                f"({inputs}, {len(v)})"
+                f"{self.where}: slopes returned shapes {by_q.shape} and {by_v.shape}; expected ({inputs}, {len(q)}) "
+                f"and ({inputs}, {len(v)})"
             )
         self._compare(t, q, v, by_q, by_v)
         return by_q, by_v
@@ -50,6 +51,6 @@ class Answer:
             if np.abs(found - wanted).max(initial=0.0) <= AGREEMENT * size + rounding:
                 return
         raise ValueError(
-            f"gradient: slopes are not the derivatives of the controller: at t = {t:.6g} s they give {found}, and "
+            f"{self.where}: slopes are not the derivatives of the controller: at t = {t:.6g} s they give {found}, and "
             f"differences {wanted}"
         )

@@ -18,6 +18,7 @@ from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.blocks import seeds_of
 from chasles.simulation.adjoint.steps import steps_back
+from chasles.simulation.periods import held_inputs
 from chasles.simulation.run import Run
 
 EVERY = slice(None)
@@ -51,7 +52,7 @@ class BackwardSweep:
     def __init__(self, run: Run, actuation: Actuation, nv: int, each: bool):
         """nv: of forces along joints. each: whether the input of each step counts by itself."""
         self.run, self.dynamics, self.actuation, self.forces_count = run, run.dynamics, actuation, nv
-        self.inputs, self.which = self._inputs()
+        self.inputs, self.which = held_inputs(run, actuation)
         self.period = self.which
         if each:
             self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
@@ -64,17 +65,6 @@ class BackwardSweep:
     def kicks(self, by_q: np.ndarray, by_v: np.ndarray, at: slice = EVERY) -> np.ndarray:
         """Cotangents of the points of the integrator from derivatives by the numbers q and v."""
         raise NotImplementedError
-
-    def _inputs(self) -> tuple[np.ndarray, np.ndarray]:
-        """All inputs that were held, and for each point which one was held in the step to it."""
-        run = self.run
-        if run.given is None:
-            return np.zeros((1, self.actuation.inputs)), np.zeros(len(run.t), dtype=np.int64)
-        if run.task.controller is None:
-            return run.given[:1], np.zeros(len(run.t), dtype=np.int64)
-        edges = run.task.edges()
-        which = np.clip(np.searchsorted(edges, run.t, side="left") - 1, 0, len(edges) - 2)
-        return np.array([run.given[np.argmax(which == k)] for k in range(len(edges) - 1)]), which
 
     def back(self, kicks: np.ndarray, answer: Answer | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cotangents of the first point, of the generalized forces of each input, and of numbers or directions. answer:
