@@ -1,10 +1,13 @@
 """Batches that are stepped: beside `simulate_batch` and `Simulation`, resets of some, other masses, bad input."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import chasles as ch
 from tests.simulation.systems import arm
+from tests.simulation.test_batch_loops import planar
 
 
 def test_steps_of_a_batch_are_those_of_runs_to_the_bit():
@@ -66,3 +69,63 @@ def test_one_that_cannot_go_on_leaves_the_others_alone_and_one_that_is_held_stay
     before, held = fine.v, np.array([True, False, False, True, False, False])
     fine.step(u, held=held)
     assert np.array_equal((fine.v == before).all(axis=1), held)
+
+
+def linkages(count):
+    """Four-bars whose states are on the constraints."""
+    mechanism, angles = planar().compile(), np.linspace(0.8, 1.1, count)
+    q = np.array([mechanism.assemble([angle, *mechanism.neutral()[1:]], held=["crank"]) for angle in angles])
+    v = np.array([mechanism.consistent_velocities(one, [0.5, 0, 0], held=["crank"]) for one in q])
+    return mechanism, q, v
+
+
+def test_steps_of_loops_are_those_of_runs_to_the_bit():
+    count, steps, h = 6, 8, 2e-3
+    mechanism, q, v = linkages(count)
+    inputs = np.random.default_rng(0).normal(size=(count, steps, 3))
+    batch = ch.BatchSimulation(mechanism, h, count, q, v)
+    for k in range(steps):
+        batch.step(inputs[:, k])
+    run = ch.simulate_batch(mechanism, (0, steps * h), q, v, control=inputs, period=h, method="rk4", step=h)
+    assert run.reason == ""
+    np.testing.assert_allclose(batch.v, run.ends.v, rtol=0, atol=1e-13)  # where each period begins anew
+    single = ch.simulate(
+        mechanism, (0, steps * h), q[4], v[4], controller=lambda t, q, v: inputs[4, round(t / h)], period=h,
+        method="rk4", step=h, save="final", progress=False,
+    )  # fmt: skip
+    assert np.array_equal(run.ends.v[4], single.v[-1])
+    still = ch.BatchSimulation(mechanism, h, count, q, v).step(steps=steps)
+    alone = ch.simulate_batch(mechanism, (0, steps * h), q, v, method="rk4", step=h)
+    assert np.array_equal(still.q, alone.ends.q)
+    assert np.array_equal(still.v, alone.ends.v)
+    assert mechanism.constraint_violation(still.q, still.v).position.max() < 1e-14
+
+
+def test_loops_in_any_company_held_reset_and_pickled():
+    h = 2e-3
+    mechanism, q, v = linkages(6)
+    batch = ch.BatchSimulation(mechanism, h, 6, q, v).step(steps=3)
+    before, held = batch.v, np.arange(6) == 2
+    batch.step(held=held)
+    assert np.array_equal((batch.v == before).all(axis=1), held)
+    again = pickle.loads(pickle.dumps(batch)).step(steps=2)
+    batch.step(steps=2)
+    assert np.array_equal(again.v, batch.v)
+    few = ch.BatchSimulation(mechanism, h, 2, q[[2, 5]], v[[2, 5]]).step(steps=5)
+    assert np.array_equal(few.v[0], batch.v[2])
+    few.step()
+    assert np.array_equal(few.v[1], batch.v[5])
+    batch.reset(q[0], v[0], members=[1]).step(steps=3)
+    one = ch.BatchSimulation(mechanism, h, 1, q[3], v[3]).step(steps=6).reset(q[0], v[0], members=[0]).step(steps=3)
+    assert np.array_equal(batch.v[1], one.v[0])
+
+
+def test_masses_of_loops_and_states_off_the_constraints():
+    system, mass = planar(), np.array([0.5, 1.0, 2.0])
+    batch = ch.BatchSimulation(system, 2e-3, 3, parameters={"bodies.two.mass": mass}).step(steps=5)
+    run = ch.simulate_batch(system, (0, 0.01), parameters={"bodies.two.mass": mass}, method="rk4", step=2e-3)
+    assert np.array_equal(batch.q, run.ends.q)
+    with pytest.raises(ValueError, match=r"q of member 1 violates 'tip' by .*assemble"):
+        batch.reset([0.8, 0.1, 0.2], members=[1])
+    with pytest.raises(ValueError, match="v of member 0 violates 'tip'"):
+        batch.reset(v=[1.0, 0, 0])

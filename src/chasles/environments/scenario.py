@@ -36,7 +36,7 @@ class Scenario(ABC):
 
     @abstractmethod
     def system(self) -> System:
-        """The mechanism: a tree, as `BatchSimulation` takes it."""
+        """The mechanism, in joint coordinates, as `BatchSimulation` takes it."""
 
     @abstractmethod
     def start(self, chances: np.ndarray) -> Starts:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.integrate.engine import choose_step
+from chasles.integrate.engine import choose_step, correct
 from chasles.integrate.explicit_layout import LARGEST_ANGLE, MUNTHE_KAAS, REAL, SET, STATE, TALLY, scratch
 from chasles.integrate.explicit_step import copy
 from chasles.integrate.status import DONE, NEAR_POLE, NOT_FINITE, RUNNING, UNDERFLOW
@@ -147,13 +147,14 @@ def good_lanes(settings, angle, parts, block, status, y, z):
 @kernel(entry=True)
 def step_blocks(
     table, addresses, settings, real, a, b, c, extra, program, states, forces, held, status, y, f0, memory, address,
-    p, size, at, done, count,
+    p, size, at, first_kept, kept, done, count,
 ):  # fmt: skip
     """Take `count` steps after `done` ones, of four members at a time, one block after the other.
 
     states: a column for each; forces: on all velocities, likewise; held: whether a member stays where it is; status:
     RUNNING, or what is wrong with its next step. p: tables of each block, or one for all, of a `size`; their inputs
-    begin at `at`.
+    begin at `at`. kept: room for what fields remember from step to step, which begins at `first_kept`: members that are
+    held remember what they did.
     """
     z = lanes_of(0.0)
     n, parts = settings[SET.point], scratch(memory, settings, WIDTH)
@@ -167,15 +168,21 @@ def step_blocks(
                 y[WIDTH * m + lane] = states[m, member]
             for m in range(forces.shape[0]):
                 own[at + WIDTH * m + lane] = 0.0 if held[member] else forces[m, member]
+        for m in range(kept.shape[0]):
+            kept[m] = own[first_kept + m]
         for i in range(done, done + count):
             angle = fixed_step(
                 table, addresses, settings, real, a, b, c, extra, program, i, y, f0, memory, parts, address, own, z
             )
-            if flaw(settings, angle, parts, z) == DONE:
+            verdict = flaw(settings, angle, parts, z)
+            if correct(settings, real[REAL.start] + (i + 1) * real[REAL.step], parts, own, z) and verdict == DONE:
                 copy(parts[4], 0, y, 0, n, z)
             else:
                 good_lanes(settings, angle, parts, k, status, y, z)
         for lane in range(WIDTH):
-            if not held[WIDTH * k + lane]:
+            if held[WIDTH * k + lane]:
+                for m in range(kept.shape[0] // WIDTH):
+                    own[first_kept + WIDTH * m + lane] = kept[WIDTH * m + lane]
+            else:
                 for m in range(n):
                     states[m, WIDTH * k + lane] = y[WIDTH * m + lane]

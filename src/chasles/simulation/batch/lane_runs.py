@@ -21,6 +21,7 @@ from chasles.integrate.options import check_stops, saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.lanes import WIDTH
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.batch.held_inputs import HeldInputs
 from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.closed.lanes import ClosedLaneTables
@@ -48,13 +49,15 @@ def refusal(task: Task) -> str:
         "fixed steps end at stops": more["step"] is not None and len(stops) > 0,
         "a step begins anew at the start": task.span[0] in stops,
         "evaluations are limited": more["max_evaluations"] is not None,
-        "a controller is asked": task.controller is not None,
+        "a controller is asked": task.controller is not None and not isinstance(task.controller, HeldInputs),
+        "inputs change, and steps end where laws change or at stops": task.controller is not None and len(stops) > 0,
         "a law is a function of Python": any(law.in_python for law in laws),
         "nothing moves": dynamics.nv == 0,
         "the end is the start": task.span[0] == task.span[1],
     }
     found = next((reason for reason, holds in reasons.items() if holds), "")
-    between = more["step"] is not None and stride(task) is None
+    steps = more["step"] is not None
+    between = stride(task) is None if steps else task.controller is not None and saving(more["save"]) is None
     return found or ("points are saved between steps" if between else "")
 
 
@@ -184,6 +187,7 @@ class LaneWork:
         begin = y
         for k, (first, last) in enumerate(zip(self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True)):
             if k:
+                p[self.lane_tables.remembered] = 0.0  # a single run begins anew
                 self.lane_tables.put_control(p, controls[:, k])
             march.between(first, last, min(step, abs(last - first)))
             found = march.run(y, p)

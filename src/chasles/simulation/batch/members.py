@@ -5,19 +5,19 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.options import saving
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
 from chasles.simulation.batch.arguments import Rows, members_of
+from chasles.simulation.batch.held_inputs import HeldInputs, held_between
 from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, refusal, stops_of
 from chasles.simulation.batch.member_scales import Scales
 from chasles.simulation.batch.schedule import carried_out
@@ -28,17 +28,6 @@ from chasles.simulation.simulate import plan, simulate
 
 PLANNED = 256  # members that are prepared before they run: each has its own tables
 NOT_OF_A_BATCH = ("system", "span", "q", "v", "control", "period", "file", "progress")
-
-
-class HeldInputs:
-    """A sequence of inputs as a sampled controller: each is held for a period."""
-
-    def __init__(self, inputs: np.ndarray, start: float, period: float):
-        self.inputs, self.start, self.period = inputs, start, period
-
-    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.inputs[min(round((t - self.start) / self.period), len(self.inputs) - 1)]
-        return found
 
 
 @dataclass
@@ -177,14 +166,7 @@ class Members:
             except (ValueError, ArithmeticError) as wrong:
                 error = error or wrong
                 continue
-            # a sequence of inputs is no controller to lanes: they know it in advance
-            lead = lead if self.period is None else replace(lead, controller=None)
             found.reason = refusal(lead)
-            adaptive = lead.more["step"] is None
-            if self.period is not None and adaptive and saving(lead.more["save"]) is None:
-                found.reason = "points are saved between steps"
-            if self.period is not None and adaptive and len(stops_of(lead)):
-                found.reason = found.reason or "inputs change, and steps end where laws change or at stops"
             return lead
         assert error is not None
         raise error  # what is wrong in all of them
@@ -208,9 +190,7 @@ class Members:
             else:
                 scales = Scales.of_variants(self.variants, lead, self.count)
                 if scales is None or dynamics.mechanism.tables.acting.laws:
-                    if self.period is not None:
-                        found.reason = "inputs change, and each member is planned by itself"
-                    return
+                    return  # each is planned by itself first
                 stops = [stops_of(lead)] * self.count
                 work = AdaptiveWork(lead, tables, states, *self._held(lead), scales, stops)
         except ArithmeticError:
@@ -220,11 +200,11 @@ class Members:
 
     def _held(self, lead: Task) -> tuple[np.ndarray, np.ndarray]:
         """Generalized forces (members, periods, nv) and the times between which they are held."""
-        actuation, edges = lead.dynamics.actuation(), np.array(lead.span)
+        actuation, edges = lead.dynamics.actuation(), held_between(lead)
         if self.control.given is None:
             return np.zeros((self.count, 1, lead.dynamics.nv)), edges
         if self.period is not None:
-            return np.ascontiguousarray(actuation.along(self.control.parts[""])), lead.edges()
+            return np.ascontiguousarray(actuation.along(self.control.parts[""])), edges
         inputs = np.array([actuation.read(self.control.at(i)) for i in range(self.count)])
         return np.ascontiguousarray(actuation.along(inputs))[:, None], edges
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.integrate.stepper import helping
 from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
+from chasles.simulation.batch.held_inputs import held_between, held_forces, inputs_at
 from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, lane_tables, refusal, stops_of
 from chasles.simulation.batch.member_scales import Scales
 from chasles.simulation.batch.variants import MemberTables
@@ -58,7 +59,7 @@ def structure(task: Task) -> Hashable:
     tables = dynamics.parameters[: numbers.start].tobytes(), dynamics.mechanism.tables.acting.table.tobytes()
     held = (dynamics.projected, dynamics.baumgarte) if isinstance(dynamics, ClosedDynamics) else ()
     steps = [np.asarray(more.get(name), dtype=float).tobytes() for name in ("step", "rtol", "atol", "max_step")]
-    return (*tables, *held, dynamics.space_of_free, repr(task.method), task.span, *steps, save)
+    return (*tables, *held, dynamics.space_of_free, repr(task.method), held_between(task).tobytes(), *steps, save)
 
 
 def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
@@ -67,16 +68,15 @@ def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
     places = lane_tables(lead.dynamics).places(lead.dynamics.parameters)
     numbers, values = (np.array([task.dynamics.parameters[place] for task in tasks]) for place in places)
     tables = MemberTables(numbers, values, {})
-    still = np.zeros(lead.dynamics.nv)
-    controls = np.array([still if task.u is None else task.u for task in tasks])[:, None]
+    controls, edges = np.array([held_forces(task) for task in tasks]), held_between(lead)
     states = np.array([task.state for task in tasks])
     work: LaneWork | AdaptiveWork
     try:
         if lead.more["step"] is not None:
-            work = LaneWork(lead, tables, states, controls, np.array(lead.span))
+            work = LaneWork(lead, tables, states, controls, edges)
         else:
             stops = [stops_of(task) for task in tasks]
-            work = AdaptiveWork(lead, tables, states, controls, np.array(lead.span), Scales.of_tasks(tasks), stops)
+            work = AdaptiveWork(lead, tables, states, controls, edges, Scales.of_tasks(tasks), stops)
     except ArithmeticError:  # the first cannot start
         return [None, *(_on_lanes(tasks[1:], threads) if len(tasks) > 1 else ())]
     runs = work.run(range(len(tasks)), threads, lambda done: None)
@@ -86,4 +86,4 @@ def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
 def run_of(task: Task, runs: LaneRuns | OwnRuns, k: int) -> Run:
     """The run of a member on lanes."""
     solution = explained(task, runs.solution(k))
-    return Run(task.dynamics, solution, task.constant(len(solution.t)), task=task)
+    return Run(task.dynamics, solution, inputs_at(task, solution.t), task=task)

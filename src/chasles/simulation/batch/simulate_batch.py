@@ -13,6 +13,7 @@ from chasles.cached import cached_property
 from chasles.display.progress import Progress
 from chasles.simulation.actuation import Input
 from chasles.simulation.batch.arguments import members_of
+from chasles.simulation.batch.held_inputs import inputs_at
 from chasles.simulation.batch.members import Members, Outcomes, PlannedMembers, processors
 from chasles.simulation.batch.variants import WHERE, Made, as_values
 from chasles.simulation.motion import spoken_by
@@ -168,15 +169,6 @@ class Batch:
         nothing = [np.full(np.shape(part), np.nan) for part in next(iter(rows.values()))]
         columns = zip(*(rows.get(i, nothing) for i in range(len(self))), strict=True)
         return Ends(*(np.array(column) for column in columns))
-
-
-def inputs_at(task: Task, t: np.ndarray) -> np.ndarray | None:
-    """The inputs of a member at its saved times; where two are held, that of the period before."""
-    if task.controller is None:
-        return task.constant(len(t))
-    edges = task.edges()
-    before = np.maximum(np.searchsorted(edges, t) - 1, 0)
-    return np.array([task.controller(float(edges[k]), t, t) for k in before], dtype=float)
 
 
 @spoken_by(WHERE)

@@ -12,13 +12,15 @@ from chasles.integrate.lane_march import LaneMarch
 from chasles.integrate.status import NOT_FINITE, RUNNING
 from chasles.kernel.bound import Bound
 from chasles.kernel.lanes import WIDTH, buffer
-from chasles.simulation.batch.lane_runs import refusal
-from chasles.simulation.batch.variants import Made, Variants, as_values, tree_tables
+from chasles.simulation.batch.lane_runs import lane_tables, refusal
+from chasles.simulation.batch.schedule import structure
+from chasles.simulation.batch.variants import Made, MemberTables, Variants, as_values, tree_tables
+from chasles.simulation.closed.dynamics import START_TOLERANCE, ClosedDynamics
 from chasles.simulation.fixed_steps import step_blocks
 from chasles.simulation.motion import motion_stepper
+from chasles.simulation.run_task import Task
 from chasles.simulation.simulate import plan
 from chasles.simulation.stepping import whole
-from chasles.simulation.tree.lanes import LaneTables, lanes_address
 
 CALLER = "BatchSimulation"
 FAR = 1e9  # steps to an end that never comes
@@ -28,9 +30,10 @@ class BatchSimulation:
     """Many copies of a system, `members` of them, advanced together by steps of fixed size: `batch.step(u)`.
 
     `q` (members, nq) and `v` (members, nv) are the present states, which `reset` sets. All members share the time `t`.
-    Four members are in the lanes of one register, so systems are trees in joint coordinates, without laws in Python,
-    rigid limits and friction that sticks. A member has the same bits in any company. parameters: other numbers of the
-    system in each member, (members, ...), as in `simulate_batch`.
+    Four members are in the lanes of one register, so systems are in joint coordinates, without laws in Python, rigid
+    limits and friction that sticks. With loops, states have to satisfy the constraints, and each step ends on them;
+    by default a member starts where `simulate` would. A member has the same bits in any company. parameters: other
+    numbers of the system in each member, (members, ...), as in `simulate_batch`.
     """
 
     def __init__(
@@ -59,23 +62,48 @@ class BatchSimulation:
         self.mechanism, self.actuation = task.dynamics.mechanism, task.dynamics.actuation()
         with self.dynamics.calling():
             self._lead = motion_stepper(task.dynamics, task.method, task.span, task.state, step=self.size, save="final")
-        tables = tree_tables(variants, self.mechanism, np.tile(self.mechanism.neutral(), (self.members, 1)))
+        tables = self._closed(task, variants) if isinstance(self.dynamics, ClosedDynamics) else self._trees(variants)
         if tables is None:
             raise ValueError(f"{CALLER}: the systems of the members differ in more than their numbers")
         for i, error in tables.wrong.items():
             raise ValueError(f"{CALLER}: member {i}: {error}") from error
         self._calling = self.dynamics.calling()
-        self._neutral = np.concatenate([self.mechanism.neutral(), np.zeros(self.mechanism.nv + 1)])
         self._make(tables.numbers, tables.values)
         self.reset(q, v)
 
+    def _trees(self, variants: Variants) -> MemberTables | None:
+        """The tables of trees."""
+        neutral = self.mechanism.neutral()
+        self._neutral = np.concatenate([neutral, np.zeros(self.mechanism.nv + 1)])[None]
+        return tree_tables(variants, self.mechanism, np.tile(neutral, (self.members, 1)))
+
+    def _closed(self, lead: Task, variants: Variants) -> MemberTables | None:
+        """The tables of mechanisms with loops, each with its start on the constraints."""
+        tasks, form = [lead], structure(lead)
+        if variants.values:
+            given = {"method": lead.method, "step": self.size, "save": "final"}
+            for i in range(1, self.members):
+                try:
+                    tasks.append(plan(variants.model(i), lead.span, **given))
+                except (ValueError, ArithmeticError) as error:
+                    return MemberTables(np.empty(0), np.empty(0), {i: error})
+                if structure(tasks[-1]) != form:
+                    return None
+        self._neutral = np.array([task.state for task in tasks])
+        self._mechanisms = [task.dynamics.mechanism for task in tasks]
+        places = lane_tables(lead.dynamics).places(lead.dynamics.parameters)
+        parts = (np.array([task.dynamics.parameters[place] for task in tasks]) for place in places)
+        numbers, values = (part if len(tasks) > 1 else np.repeat(part, self.members, axis=0) for part in parts)
+        return MemberTables(numbers, values, {})
+
     def _make(self, numbers: np.ndarray, values: np.ndarray) -> None:
         """The arrays of all members, and the loop on them. Beyond the last member, blocks of four repeat it."""
-        march, space, nv = LaneMarch(self._lead, lanes_address()), self._lead.space, self.mechanism.nv
-        tables = LaneTables(self.mechanism, self.dynamics.free is not None)
+        tables = lane_tables(self.dynamics)
+        march = LaneMarch(self._lead, tables.address, correction=tables.correction)
+        space, nv, memory = self._lead.space, self.mechanism.nv, tables.remembered
         index = np.minimum(np.arange(-(-self.members // WIDTH) * WIDTH), self.members - 1)
         nothing = np.zeros((WIDTH, nv))
-        alike = (numbers == numbers[0]).all() and (values == values[0]).all()
+        alike = (numbers == numbers[0]).all() and (values == values[0]).all() and memory.start == memory.stop
         fours = index[:WIDTH] if alike else index
         packed = [tables.packed(numbers[four], values[four], nothing) for four in fours.reshape(-1, WIDTH)]
         size = packed[0].size
@@ -85,17 +113,30 @@ class BatchSimulation:
         self._held, self._status = np.zeros(len(index), dtype=bool), np.zeros(len(index), dtype=np.int64)
         self._done, self._given_shape = 0, (self.members, self.actuation.inputs)
         method = (space.table, march.addresses, march.settings, march.real, *self._lead.arrays()[2:])
-        memory = (self._states, self._forces, self._held, self._status, march.y, march.f0, march.memory)
-        self._loop = Bound(step_blocks, *method, *memory, march.address, p, size, tables.edges[2], 0, 1)
+        room = (self._states, self._forces, self._held, self._status, march.y, march.f0, march.memory)
+        self._remembered, kept = p.reshape(-1, size)[:, memory], np.zeros(memory.stop - memory.start)
+        self._loop = Bound(step_blocks, *method, *room, march.address, p, size, tables.inputs, memory.start, kept, 0, 1)
+
+    def _forget(self, members: np.ndarray) -> None:
+        """Let members begin as others do, without what steps before left."""
+        if self._remembered.shape[1]:
+            for member in members.tolist():
+                self._remembered[member // WIDTH, member % WIDTH :: WIDTH] = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         # the tables hold addresses of this process
-        return {"given": self._given, "arrays": (self._states, self._forces), "done": self._done}
+        return {"given": self._given, "arrays": self._arrays, "done": self._done}
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._states, self._forces, self._remembered
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         system, step, members, parameters, method = state["given"]
         self.__init__(system, step, members, parameters=parameters, method=method)  # type: ignore[misc]
-        (self._states[:], self._forces[:]), self._done = state["arrays"], state["done"]
+        for own, given in zip(self._arrays, state["arrays"], strict=True):
+            own[:] = given
+        self._done = state["done"]
 
     # ------------------------------------------------------------ states
 
@@ -130,13 +171,15 @@ class BatchSimulation:
         """Set the states of some members (their numbers, or a mask; default: all, at time 0) to q and v: one state for
         all of them, or a row for each. By default neutral and at rest. Their inputs are zero then."""
         if members is None:
-            self._states[:, : self.members] = self._checked(self.members, q, v).T
+            self._states[:, : self.members] = self._checked(np.arange(self.members), q, v).T
             self._states[:, self.members :] = self._states[:, self.members - 1, None]
             self._forces[:], self._done = 0.0, 0
+            self._remembered[:] = 0.0
             return self
         chosen = np.asarray(members)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else self._numbers(chosen)
-        self._states[:, chosen], self._forces[:, chosen] = self._checked(len(chosen), q, v).T, 0.0
+        self._states[:, chosen], self._forces[:, chosen] = self._checked(chosen, q, v).T, 0.0
+        self._forget(chosen)
         return self
 
     def _numbers(self, chosen: np.ndarray) -> np.ndarray:
@@ -147,11 +190,12 @@ class BatchSimulation:
             )
         return chosen
 
-    def _checked(self, count: int, q: ArrayLike | None, v: ArrayLike | None) -> np.ndarray:
-        """States (count, numbers) of q and v."""
+    def _checked(self, chosen: np.ndarray, q: ArrayLike | None, v: ArrayLike | None) -> np.ndarray:
+        """States (members, numbers) of q and v of some members."""
         nq, nv, free, tables = self.mechanism.nq, self.mechanism.nv, self.dynamics.free, self.mechanism.tables
-        rows = np.empty((len(self._neutral), count)).T  # as the states are
-        rows[:] = self._neutral
+        count = len(chosen)
+        rows = np.empty((self._neutral.shape[1], count)).T  # as the states are
+        rows[:] = self._neutral if len(self._neutral) == 1 else self._neutral[chosen]
         for name, value, first, size in (("q", q, 0, nq), ("v", v, nq, nv)):
             if value is not None:
                 found = np.asarray(value, dtype=float)
@@ -163,9 +207,31 @@ class BatchSimulation:
         if count and (nq != nv or not np.isfinite(rows).all()):  # quaternions, or an error
             tables.check_q(CALLER, rows[:, :nq])
             tables.check_v(CALLER, "v", rows[:, nq : nq + nv])
+        self._require_constraints(chosen, np.ascontiguousarray(rows[:, :nq]), np.ascontiguousarray(rows[:, nq:-1]))
         if free:
             rows[:, nq : nq + nv] = free.from_body(rows[:, :nq], rows[:, nq : nq + nv])
         return rows
+
+    def _require_constraints(self, chosen: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """ValueError for a state that does not satisfy the constraints of its member."""
+        if not isinstance(self.dynamics, ClosedDynamics) or not len(chosen):
+            return
+        off = [np.empty(0)] * 2
+        if len(self._mechanisms) == 1:
+            off = list(self.mechanism.constraint_violation(q, v, scaled=True)[:2])
+        else:
+            own = [self._mechanisms[i] for i in chosen.tolist()]
+            each = [one.constraint_violation(*row, scaled=True) for one, *row in zip(own, q, v, strict=True)]
+            off = [np.array([one[level] for one in each]) for level in range(2)]
+        for what, amounts in zip(("q", "v"), off, strict=True):
+            if not (amounts <= START_TOLERANCE).all():
+                k, worst = np.unravel_index(np.argmax(np.nan_to_num(amounts, nan=np.inf)), amounts.shape)
+                name = self.mechanism.constraint_names[int(worst)]
+                raise ValueError(
+                    f"{CALLER}: {what} of member {chosen[k]} violates {name!r} by {amounts[k, worst]:.3g} of its size; "
+                    "system.compile().assemble(q) gives coordinates that satisfy all constraints, and "
+                    "consistent_velocities(q, v) such velocities"
+                )
 
     # ------------------------------------------------------------ going
 

@@ -145,6 +145,18 @@ class ClosedLaneTables:
         integers[HEAD.articulate], integers[HEAD.respond] = called["articulate"], called["respond"]
         integers[HEAD.act] = 0 if acting.empty else lanes_act_address()
 
+    @property
+    def inputs(self) -> int:
+        """Where inputs begin in such a buffer."""
+        return int(self.edges[0]) + WIDTH * self.control.start
+
+    @property
+    def remembered(self) -> slice:
+        """What is remembered from step to step: which rows the last projection did not take."""
+        rows = int(self.integers[HEAD.n_rows])
+        first = int(self.edges[1]) + WIDTH * (int(self.head[LANE_PLACE.order]) + rows)
+        return slice(first, first + WIDTH * rows)
+
     @staticmethod
     def places(p: np.ndarray) -> tuple[slice, slice]:
         """Where numbers and values are in the parameters of a single run."""

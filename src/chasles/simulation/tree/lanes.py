@@ -138,6 +138,16 @@ class LaneTables:
         self.put_control(p, control)
         return p
 
+    @property
+    def inputs(self) -> int:
+        """Where inputs begin in such a buffer."""
+        return int(self.edges[2])
+
+    @property
+    def remembered(self) -> slice:
+        """What is remembered from step to step: nothing."""
+        return slice(0, 0)
+
     @staticmethod
     def places(p: np.ndarray) -> tuple[slice, slice]:
         """Where numbers and values are in the parameters of a single run."""
