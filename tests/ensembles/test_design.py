@@ -135,7 +135,8 @@ def test_wrong_tables(tmp_path, text, message):
     ("given", "message"),
     [
         ({}, "nothing varies"),
-        ({"given": {"a": "0:1:0"}}, "first:last:number"),
+        ({"given": {"a": "0:1:0"}}, "number of values is 0"),
+        ({"given": {"a": "0:1:two"}}, "first:last:number"),
         ({"given": {"a": "0:1:3:log"}}, "ends above 0"),
         ({"given": {"a": "0:b:3"}}, "a=0:b:3"),
         ({"given": {"a": []}}, "finite numbers"),

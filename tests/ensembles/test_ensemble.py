@@ -323,6 +323,12 @@ def test_nothing_finished_is_computed_again(tmp_path):
         ensemble(slow, set={"x": "0:1:5"}, file=file, resume=True)
 
 
+def test_a_study_that_cannot_begin_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match=r"reactions\.elbwo"):
+        ensemble(ARM, set={"length": [1, 2]}, quantities="peak(reactions.elbwo)", file=tmp_path / "s.h5")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -456,7 +462,8 @@ def test_tables_and_pictures(tmp_path):
     assert found.to_xarray()["series(joints.elbow)"].shape == (6, 6)
     found.export(tmp_path / "t.csv")
     lines = (tmp_path / "t.csv").read_text().splitlines()
-    assert lines[0].startswith("member,length,mass,final(joints.elbow),")
+    assert lines[0].startswith("member,length,mass,final(joints.elbow) [rad],")
+    assert ",reactions.elbow torque x [N m]," in lines[0]
     assert len(lines) == 7
     found.plot(*WANTED, "series(joints.elbow)", file=tmp_path / "p.png")
     grid = ensemble(ishigami, set={"x": "0:1:4", "y": "0:1:3", "z": 1.0})

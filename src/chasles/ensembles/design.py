@@ -149,7 +149,9 @@ def values_of(name: str, given: Any) -> np.ndarray | None:
     if isinstance(given, str) and given.count(":") in (2, 3):
         first, last, count, *how = (part.strip() for part in given.split(":"))
         low, high = _end(name, given, first), _end(name, given, last)
-        if not count.isdigit() or int(count) < 1 or how not in ([], ["log"]):
+        if count.isdigit() and int(count) < 1:
+            raise ValueError(f"{name}={given}: the number of values is {count}; expected 1 or more")
+        if not count.isdigit() or how not in ([], ["log"]):
             raise ValueError(f"{name}={given}: expected first:last:number, or first:last:number:log")
         if int(count) > MAX_MEMBERS:
             raise ValueError(f"{name}={given}: {count} values; at most {MAX_MEMBERS} are possible")

@@ -97,7 +97,12 @@ def ensemble(
         journal = Journal(_journal_of(place), title)
         done = _begin(journal, place, resume)
         left = DesignMembers(values, [k for k in range(plan.members) if k not in done])
-        _kept(_carried_out(work, left, executor, progress, len(done)), journal)
+        try:
+            _kept(_carried_out(work, left, executor, progress, len(done)), journal)
+        except BaseException:
+            if journal.empty():  # nothing to go on from
+                journal.file.unlink()
+            raise
         try:
             write_study(place, title, values, journal.records, plan.members)
         except OSError as error:

@@ -26,6 +26,9 @@ class JournalError(ValueError):
     """A journal that is not of this study, or no journal."""
 
 
+IN_WORDS = {"digest": "content of the model", "points": "values of the grid", "kind": "design", "n": "samples"}
+
+
 def other_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """The parts in which the titles of two studies differ, in words; the parts of a part are named with it."""
     found = []
@@ -34,7 +37,7 @@ def other_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         if isinstance(a, dict) and isinstance(b, dict) and a != b:
             found += [f"{name}.{part}" for part in sorted({*a, *b}) if a.get(part) != b.get(part)]
         elif a != b:
-            found.append(name)
+            found.append(IN_WORDS.get(name, name))
     return ", ".join(map(repr, found))
 
 

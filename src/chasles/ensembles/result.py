@@ -167,25 +167,28 @@ class Ensemble:
 
     # ------------------------------------------------------------ to other forms
 
-    def columns(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Names and values of all columns of a table: parameters, then quantities that are no series."""
+    def columns(self, with_units: bool = False) -> Iterator[tuple[str, np.ndarray]]:
+        """Names and values of all columns of a table: parameters, then quantities that are no series; with units, those
+        of quantities follow their names: "final(joints.elbow) [rad]"."""
         yield "member", np.arange(len(self))
         for name, values in self.parameters.items():
             yield from _split(name, np.asarray(values), ("w", "x", "y", "z"))
         for name in self.quantities:
             values = np.asarray(self.quantities[name])
             if name != TIMES_OF_SERIES and values.ndim <= 2 and not name.startswith("series("):
-                yield from _split(name, values, self.labels.get(name, ()))
+                unit = self.units.get(name, "") if with_units else ""
+                for column, numbers in _split(name, values, self.labels.get(name, ())):
+                    yield f"{column} [{unit}]" if unit and not column.endswith("]") else column, numbers
         yield "steps", self.steps
         yield "status", self.status
         yield "message", np.array(self.messages, dtype=object)
 
     def export(self, file: str | Path) -> None:
-        """Write a table with a row for each member: .csv."""
+        """Write a table with a row for each member, with units in its head: .csv."""
         path = Path(file)
         if path.suffix != ".csv":
             raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv")
-        columns = dict(self.columns())
+        columns = dict(self.columns(with_units=True))
         with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(columns)
