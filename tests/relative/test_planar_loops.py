@@ -146,3 +146,42 @@ def test_bodies_held_twice(kind):
     assert np.array_equal(mechanism.consistent_velocities(q, v), v)
     found, tree = mechanism.accelerations_under(q, v), mechanism.spanning.accelerations_under(q, v)
     assert np.abs(found - tree).max() < 1e-13 * np.abs(tree).max()
+
+
+def test_light_links_do_not_count_as_contradictions():
+    """A Porter governor with links of a gram in its steady state: accelerations by single constraint forces are a
+    million times as large as their sum, and its rounding is no contradiction of redundant equations."""
+    arm, speed, ball, load, gram = 0.2, 15.0, 1.0, 2.0, 1e-3
+    lean = np.arccos((ball + gram + load) * 9.81 / ((ball + gram) * speed**2 * arm))  # from the vertical
+    sides, top = {"left": -1.0, "right": 1.0}, (0, 0, 0.3)
+    bodies, joints = [ch.Body("shaft", 1.0, inertia=(0.1, 0.1, 1e-3))], []
+    for side, sign in sides.items():
+        bodies.append(ch.Body(f"{side} arm", ball, (sign * arm, 0, 0), (1e-6, 1e-6, 1e-6)))
+        bodies.append(ch.Body(f"{side} link", gram, (0, 0, 0), (1e-8, 1e-8, 1e-8)))
+        joints.append(ch.revolute(f"{side} hinge", "shaft", f"{side} arm", axis=(0, sign, 0), at=top))
+        joints.append(
+            ch.revolute(f"{side} knee", f"{side} arm", f"{side} link", axis=(0, -sign, 0), at=(sign * arm, 0, 0))
+        )
+    joints += [
+        ch.revolute("bearing", "ground", "shaft", axis=(0, 0, 1)),
+        ch.prismatic("slide", "shaft", "sleeve", axis=(0, 0, 1)),
+    ]
+    joints += [
+        ch.revolute(f"{side} foot", f"{side} link", "sleeve", axis=(0, 1, 0), at=(-sign * arm, 0, 0))
+        for side, sign in sides.items()
+    ]
+    bodies.append(ch.Body("sleeve", load, inertia=(1e-3, 1e-3, 1e-3)))
+    governor = ch.System(bodies, joints, constraints=[ch.Drive("engine", "bearing", f"{speed} * t")]).compile()
+    q = governor.neutral()
+    for name, value in {"hinge": np.pi / 2 - lean, "knee": np.pi - 2 * lean}.items():
+        for side in sides:
+            q[governor.tree.coordinates[f"{side} {name}"]] = value
+    q[governor.tree.coordinates["slide"]] = 0.3 - 2 * arm * np.cos(lean)
+    v = np.zeros(governor.nv)
+    v[governor.tree.velocities["bearing"]] = speed
+    found = governor.constrained_motion(q, v)
+    assert np.abs(found.accelerations).max() < 1e-6
+    pull = load * 9.81 / (2 * np.cos(lean))  # of the sleeve along each link; the link itself weighs and turns too
+    out, up = pull * np.sin(lean) - gram * speed**2 * arm * np.sin(lean), pull * np.cos(lean) + gram * 9.81
+    force = governor.reactions("left knee", q, v)[3:]
+    assert np.linalg.norm(force) == pytest.approx(np.hypot(out, up), rel=1e-9)

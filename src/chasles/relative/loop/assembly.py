@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism
 
 CONSISTENT = 1e-7  # of accelerations that must satisfy the constraints, relative
+ROUNDING = 5e-15  # of the accelerations of rows by single constraint forces: their sum is not known better
 
 
 class LoopEquations(Equations):
@@ -86,13 +87,15 @@ class LoopEquations(Equations):
 def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:
     """The smallest multipliers that push as these do; an error if dependent rows ask for different accelerations."""
     equations = LoopEquations(mechanism, t)
-    refuse_contradictions(equations, function, q, v, a)
+    refuse_contradictions(equations, function, q, v, a, multipliers)
     return smallest_of(equations, q, multipliers)
 
 
-def refuse_contradictions(equations: LoopEquations, function: str, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
+def refuse_contradictions(
+    equations: LoopEquations, function: str, q: np.ndarray, v: np.ndarray, a: np.ndarray, multipliers: np.ndarray
+) -> None:
     """RedundantConstraintsError if accelerations do not satisfy all rows, of which some depend on others."""
-    if (listed := _inconsistent(equations, q, v, a)) is not None:
+    if (listed := _inconsistent(equations, q, v, a, multipliers)) is not None:
         rows, rank = len(equations.units), rank_of(*equations.linear(q)[:2])
         raise RedundantConstraintsError(
             f"{function}: {rows - rank} of {rows} constraint equations depend on others and contradict them: {listed} "
@@ -108,11 +111,17 @@ def smallest_of(equations: LoopEquations, q: np.ndarray, multipliers: np.ndarray
     return (weighted - (weighted @ left[:, rank:]) @ left[:, rank:].T) / reach
 
 
-def _inconsistent(equations: LoopEquations, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> str | None:
-    """The constraints that accelerations do not satisfy, and by how much; None if they satisfy all."""
+def _inconsistent(
+    equations: LoopEquations, q: np.ndarray, v: np.ndarray, a: np.ndarray, multipliers: np.ndarray | None = None
+) -> str | None:
+    """The constraints that accelerations do not satisfy, and by how much; None if they satisfy all. Multipliers: by
+    which the accelerations were found. On light bodies their forces alone would give huge accelerations."""
     rows, units = equations.mechanism.constraint_rows(q, v, equations.t), equations.units
     off = rows.jacobian @ a - rows.right
     limit = CONSISTENT * (search.AT_REST + equations.fastest(a) + np.abs(rows.right / units).max(initial=0.0))
+    if multipliers is not None:
+        response = np.abs(equations.linear(q).rows)
+        limit += ROUNDING * (response @ (response.T @ np.abs(multipliers)) / units).max(initial=0.0)
     amounts = equations.by_constraint(off / units)
     if amounts.max(initial=0.0) <= limit:
         return None

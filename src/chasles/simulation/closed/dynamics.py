@@ -157,7 +157,7 @@ class ClosedDynamics(TreeDynamics):
         arrays = {"q": at, "v": speed, "tau": forces.tau}
         motion = mechanism.motion_on_links("constrained_motion", arrays, forces.wrenches, t, smallest=False)
         if self.rank < mechanism.rows:
-            refuse_contradictions(equations, "constrained_motion", at, speed, motion.accelerations)
+            refuse_contradictions(equations, "constrained_motion", at, speed, motion.accelerations, motion.multipliers)
         return self.state(at, speed)
 
     def _judged(
