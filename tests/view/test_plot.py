@@ -248,7 +248,7 @@ def test_overview(runs):
         titles = [axes.get_title("left") for axes in figure.axes]
         assert titles == [written("$t = 0.25$ s"), "energy", "drift of the energy balance", last]
         assert figure.get_suptitle().startswith("arm: dopri5")
-        assert figure.axes[0].images[0].get_array().shape == (750, 780, 3)
+        assert figure.axes[0].images[0].get_array().shape == (750, 780, 4)
 
 
 def test_the_overview_says_which_run_is_dashed_and_why_one_failed(runs):

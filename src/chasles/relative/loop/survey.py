@@ -223,8 +223,9 @@ class Surveyor:
     def __call__(self, q: np.ndarray, v: np.ndarray | None, t: float) -> Survey:
         """All rows at a state; without velocities at rest."""
         found = np.empty(self.size)
+        at, speed = (np.require(x, np.float64, "CW") for x in (q, self.rest if v is None else v))  # states may be views
         with Calling(self.laws):
-            survey_state(*self.tables, float(t), q, self.rest if v is None else v, *self.fixed, found)
+            survey_state(*self.tables, float(t), at, speed, *self.fixed, found)
         parts = [found[place] for place in self.parts]
         parts[2], parts[4] = parts[2].reshape(self.matrix), parts[4].reshape(self.matrix)
         parts[6] = parts[6].reshape(self.root)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TURN = 2 * math.pi
 DENSE, THIN = 1e6, 1e-3  # [kg/m³] of a ball with the mass and the radius of gyration of a body: no material is so
 GAS = 25.0  # [kg/m³]: hardly a solid is so light, and the heaviest metals have 23 g/cm³
+FASTEST = 3e4  # [m/s]: sound along a rod of any solid is slower; in diamond it has 18 km/s
 MASSIVE = 1e6  # [kg]: more than a part by its shapes, but a cubic centimeter of plastic if mm are read as m
 FAR, REMOTE = 20.0, 100.0  # [m], and radii of gyration, between places on one body: its lengths have two units
 SOFT = 1e3  # [Pa]: gelatin has about that
@@ -64,7 +65,7 @@ def _units(system: System) -> Iterator[str]:
             continue
         if of.E < SOFT:
             yield f'{where}: E is {of.E:g} Pa, softer than any solid; for GPa write "{of.E:g} GPa"'
-        if 0.0 < of.density < GAS:
+        if 0.0 < of.density < GAS and not SOFT < of.E < FASTEST**2 * of.density:  # published examples scale both
             yield f'{where}: its density is {of.density:g} kg/m³, as of a gas; for g/cm³ write "{of.density:g} g/cm^3"'
         if (thick := 2.0 * max(rod.outline(0.0))) > rod.length:
             yield f"{where} is {thick:.3g} m thick and {rod.length:.3g} m long; rods are slender, and lengths are in m"
