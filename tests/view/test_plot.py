@@ -253,7 +253,7 @@ def test_overview(runs):
 
 def test_the_overview_says_which_run_is_dashed_and_why_one_failed(runs):
     run = runs["absolute"]
-    why = "the step became too small to advance the time; is the field smooth? " * 3
+    why = "the step became too small to advance the time; the solution diverges " * 3
     failed = replace(run, solution=replace(run.solution, success=False, message=why))
     heading = ch.plot({"one": run, "two": failed}).get_suptitle()
     assert heading.startswith("arm; energies: one solid, two dashed\ntwo: the step became")
