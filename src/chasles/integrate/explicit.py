@@ -41,7 +41,7 @@ from chasles.integrate.table import ALGEBRA_AT, CAYLEY, CAYLEY2, EXP, KIND, R_N,
 ROWS = 1024  # saved points a piece
 REASONS = {
     NOT_FINITE: "the field or the solution is not finite",
-    UNDERFLOW: "the step became too small to advance the time: the solution diverges, jumps or is singular there",
+    UNDERFLOW: "the step became too small to advance the time; the solution diverges, jumps or is singular there",
     NEAR_POLE: "a step turned by more than 6 rad, near the pole of dexpinv at 2 pi; take a smaller step",
 }
 BEYOND = {  # the same for coordinates other than exponential ones
