@@ -43,7 +43,7 @@ def test_what_a_file_cannot_say_is_said(runs, reports):
     text, missing = repeated(runs["sampled"])
     assert "[simulation]" in text
     assert any("controller" in item for item in missing)
-    assert "A file cannot say all of it: a controller, asked every" in reports("sampled")
+    assert "The file does not contain: a controller, asked every" in reports("sampled")
 
 
 def test_it_has_the_verdict_and_every_finding(runs, reports):

@@ -28,7 +28,7 @@ def report(study: Ensemble, file: str | Path | None = None) -> str:
         "Sensitivity": _sensitivity(study),
         "Figures": _figures(study),
         "Members without a result": _failures(study),
-        "To do it again": f"<pre>{escaped(json.dumps(dict(study.title), indent=1, default=str))}</pre>",
+        "Reproduce this study": f"<pre>{escaped(json.dumps(dict(study.title), indent=1, default=str))}</pre>",
     }
     text = titled_page(f"Study of {name}", parts)
     if path is not None:

@@ -20,12 +20,14 @@ from chasles.display import style
 from chasles.io.result.header import describe as header_of
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
+from chasles.model.scale import length_of
 from chasles.view.citations import citations
 from chasles.view.method_text import described
 from chasles.view.model_of_run import repeated
 from chasles.view.page import Page
 from chasles.view.page_html import page_text
 from chasles.view.plot import plot
+from chasles.view.plot_parts import ROUNDING
 from chasles.view.report_html import LISTED, escaped, report_page, report_table, rounded, section
 from chasles.view.series import ARROWS, left_out, reactions_of, thinned
 
@@ -51,9 +53,9 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
             section("Certificate", _certificate(run)),
             section("Figures", _figures(run) + _reactions(run) + _forces(run)),
             section("Events", _events(run)) if run.events else "",
-            section("In motion", _page(run)) if len(run) else "",
-            section("To do it again", _again(run, known)),
-            section("To cite", "<ol>" + "".join(f"<li>{escaped(item)}</li>" for item in _cited(run, known)) + "</ol>"),
+            section("3D view", _page(run)) if len(run) else "",
+            section("Reproduce this run", _again(run, known)),
+            section("Cite", "<ol>" + "".join(f"<li>{escaped(item)}</li>" for item in _cited(run, known)) + "</ol>"),
         ]
     )
     text = report_page(f"Report of {run.mechanism.system.name}", body, motion=True)
@@ -119,8 +121,8 @@ def _start(run: Any) -> str:
         (one.name, one.quantity, _numbers(one.before), _numbers(one.after), one.unit, "given" if one.given else "")
         for one in run.start_changes
     ]
-    table = report_table(("joint or body", "of it", "before", "after", "unit", ""), rows)
-    return f"{taken}<p>The start was put onto the constraints (<code>assemble</code>), which changed</p>{table}"
+    table = report_table(("joint or body", "quantity", "before", "after", "unit", ""), rows)
+    return f"{taken}<p>Assembly moved the start onto the constraints and changed these values:</p>{table}"
 
 
 def _method(run: Any, header: Mapping[str, Any]) -> str:
@@ -178,16 +180,19 @@ def _reactions(run: Any) -> str:
     """The largest force and torque of each joint whose reactions are known."""
     notes: list[str] = []
     t, wrenches = reactions_of(run, notes)
+    length = length_of(run.system)
     said = "".join(f"<p>{escaped(note)}.</p>" for note in notes)
     rows = []
     for name, wrench in wrenches.items():
         sizes = [np.linalg.norm(wrench[:, part], axis=1) for part in (slice(3, 6), slice(0, 3))]
+        if sizes[1].max(initial=0.0) <= ROUNDING * length * sizes[0].max(initial=0.0):
+            sizes[1][:] = 0.0  # of a planar pin: what rounding leaves
         rows.append((name, *(text for size in sizes for text in (rounded(size.max()), f"{t[size.argmax()]:.4g}"))))
     if not rows:
         return said
     head = ("reaction of", "largest force [N]", "at t [s]", "largest torque [N m]", "at t [s]")
     often = "all saved times" if len(t) == len(run) else f"{len(t)} of the saved times"
-    return f'{report_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>{said}'
+    return f'{report_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Largest of {often}.</p>{said}'
 
 
 def _forces(run: Any) -> str:
@@ -226,13 +231,14 @@ def _again(run: Any, header: Mapping[str, Any]) -> str:
     text, missing = repeated(run)
     parts = []
     if command := header.get("command"):
-        words = [Path(command[0]).name, *map(_without_folder, command[1:])]
-        parts.append(f"<p>It was made by</p><pre>{escaped(shlex.join(words))}</pre>")
-    parts.append("<p>The model below, kept as <code>model.toml</code>, is simulated again by</p>")
-    parts.append("<pre>chasles run model.toml</pre><p>or in Python by</p>")
+        program = Path(command[0]).name
+        words = ["chasles" if program == "__main__.py" else program, *map(_without_folder, command[1:])]
+        parts.append(f"<p>This command created the run:</p><pre>{escaped(shlex.join(words))}</pre>")
+    parts.append("<p>To repeat it, save the model below as <code>model.toml</code> and run</p>")
+    parts.append("<pre>chasles run model.toml</pre><p>or in Python</p>")
     parts.append('<pre>import chasles as ch\n\nrun = ch.load("model.toml").run()</pre>')
     if missing:
-        parts.append(f"<p>A file cannot say all of it: {escaped('; '.join(missing))}.</p>")
+        parts.append(f"<p>The file does not contain: {escaped('; '.join(missing))}.</p>")
     parts.append(f"<details><summary>model.toml</summary><pre>{escaped(text)}</pre></details>")
     return "".join(parts)
 
