@@ -408,6 +408,17 @@ def test_the_help_of_every_command_shows_its_examples(capsys, monkeypatch):
         assert [line for line in re.findall(r"^ *(chasles \w+ .*)$", text, re.MULTILINE) if line not in said] == []
 
 
+def test_view_changes_models_and_their_end(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr("chasles.view.page.Page.save", lambda page, file: shown.append(page) or file.write_text(""))
+    view = partial(importlib.import_module("chasles.cli.view").view, ["heavy_top"], output=tmp_path / "a.html")
+    view(end="20ms")
+    view(end="20ms", change=["arm=0.3"])
+    (usual,), (changed,) = (page.data["runs"] for page in shown)
+    assert usual["span"] == changed["span"] == [0.0, 0.02]
+    assert usual["scene"]["bodies"] != changed["scene"]["bodies"]
+
+
 def test_examples_of_changes_in_the_help_work():
     said = run("run", "--help").stdout
     examples = re.findall(r"chasles run (\w+) --set (\S+)", said)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from chasles.cli.model import Laws
+from chasles.cli.model import Changes, Laws
 
 FIRST = 3.0  # seconds that are left to the browser, for the first picture
 
@@ -29,13 +29,17 @@ def view(
     members: Annotated[
         str | None, Parameter(help="Members of a study to show together, such as 0,5,9; by default eight.")
     ] = None,
+    change: Changes = None,
+    end: Annotated[
+        str | None, Parameter(help="End of the simulation [s], or with a unit, if a model is run first.")
+    ] = None,
     law: Laws = None,
 ) -> None:
     """Show a run in 3D, or several side by side, with energies, drift and certificate.
 
     The page is served on this machine only, and follows a run in progress. Examples:
 
-        chasles view heavy_top
+        chasles view heavy_top --end 2
         chasles run heavy_top -o top.h5
         chasles view top.h5
         chasles view se3.h5 so3xr3.h5
@@ -44,7 +48,9 @@ def view(
         chasles view study.h5 --members 0,5,9
     """
     from chasles.cli.model import labeled
+    from chasles.cli.run import seconds
 
+    until = seconds("--end", end)
     if show_study(runs, members, output, law):
         return
     named = labeled(runs)
@@ -52,12 +58,12 @@ def view(
         for name in runs:
             wait_for(Path(name))
     if output is not None:
-        write(named, output, law)
+        write(named, output, law, change, until)
         return
     from chasles.view.server import Viewer
 
     several = len(named) > 1
-    server = Viewer({label if several else "": source(name, law) for label, name in named.items()}, port)
+    server = Viewer({label if several else "": source(name, law, change, until) for label, name in named.items()}, port)
     print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
     threading.Thread(target=prepare, args=(server,), daemon=True).start()
     if browser:
@@ -119,12 +125,12 @@ def wait_for(path: Path) -> None:
         time.sleep(0.1)
 
 
-def source(name: str, laws: list[Path] | None = None) -> Any:
+def source(name: str, laws: Laws = None, change: Changes = None, end: float | None = None) -> Any:
     """A result file as it is, which may still grow; the run of a model."""
     from chasles.cli.model import find_run, is_result
 
     path = Path(name)
-    return path if path.is_file() and is_result(path) else find_run(name, laws=laws)
+    return path if path.is_file() and is_result(path) and not change else find_run(name, change, end, laws)
 
 
 def prepare(server: Any) -> None:
@@ -147,12 +153,14 @@ def prepare(server: Any) -> None:
         server.shutdown()
 
 
-def write(named: dict[str, str], output: Path, laws: list[Path] | None = None) -> None:
+def write(
+    named: dict[str, str], output: Path, laws: Laws = None, change: Changes = None, end: float | None = None
+) -> None:
     """The page as a file."""
     from chasles.cli.model import find_run
     from chasles.view.page import Page
 
-    found = [find_run(name, laws=laws) for name in named.values()]
+    found = [find_run(name, change, end, laws) for name in named.values()]
     page = Page(*found, labels=tuple(named) if len(named) > 1 else ())
     for note in (note for run in page.data["runs"] for note in run["scene"]["notes"]):
         print(note, file=sys.stderr)  # what is not drawn

@@ -178,8 +178,8 @@ def _violation(p: np.ndarray, strict: bool, tolerance: float) -> str | None:
         return f"has negative mass: {mass:.6g}"
     if mass == 0:
         if np.any(p != 0):
-            moments = f"the first moment {_list(p[1:4])} and the rotational inertia {_list(p[4:])}"
-            return f"has no mass, but {moments}; give the mass too"
+            rest = f"the first moment {_list(p[1:4])} and the rotational inertia {_list(p[4:])}"
+            return f"has no mass, but {rest}; give the mass too"
         return "has no mass; pass strict=False if a massless body is meant" if strict else None
     low, middle, high = moments = np.linalg.eigvalsh(_about_center(p))
     size = np.max(np.abs(p[4:]))
