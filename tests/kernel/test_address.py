@@ -15,7 +15,8 @@ if COMPILED:
 
     from chasles.kernel.address import INTEGER, MANY_LANES, NUMBER, NUMBERS, address_of, invoke
     from chasles.kernel.code import numpy_on_lanes as numpy_on_lanes
-    from chasles.kernel.compiler import InlinedLibrary
+    from chasles.kernel.compiler import InlinedLibrary, PackageCompiler
+    from chasles.kernel.compiling import type_of
     from chasles.kernel.late import carray
 
 
@@ -52,6 +53,18 @@ def test_a_function_is_called_through_its_address():
     x, out = np.array([0.3, -0.7, 1.1]), np.empty(4)
     invoke_it(address, x, 3, 1.7, out)
     np.testing.assert_allclose(out, expected(x, 1.7), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("kind", "on_lanes"), [(NUMBERS, False), (MANY_LANES, True)] if COMPILED else [])
+def test_only_loops_on_lanes_look_for_cheaper_addresses(kind, on_lanes, monkeypatch):
+    """Others do without LLVM's loop strength reduction; what is compiled later by somebody else has it again."""
+    said = []
+    monkeypatch.setattr("chasles.kernel.compiler.llvm.set_option", lambda name, option: said.append(option))
+    function = numba.njit(pipeline_class=PackageCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+        through_pointers.py_func
+    )
+    function.compile(tuple(map(type_of, (kind, INTEGER, NUMBER, kind))))
+    assert said == ([] if on_lanes else ["-disable-lsr=1", "-disable-lsr=0"])
 
 
 def test_the_same_function_on_lanes():

@@ -71,7 +71,7 @@ TESTED = {"numba": ("0.62", "0.69"), "llvmlite": ("0.45", "0.51")}
 USED = {
     "JITCodeLibrary": (
         *("enable_object_caching", "get_pointer_to_function", "_ensure_finalized", "_optimize_functions"),
-        *("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals"),
+        *("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals", "_finalize_specific"),
         *("_verify_declare_only_symbols", "_get_compiled_object", "_get_module_for_linking"),
     ),
     "Compiler": ("define_pipelines",),
