@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.scale import length_of
 from chasles.once import once
+from chasles.relative.loop.closed import compiled
+from chasles.simulation.compiled_system import in_absolute_coordinates
+from tests.simulation.test_batch_loops import linkage
 
 STRENGTH = 1.0
 
@@ -68,3 +72,34 @@ def test_once_keeps_a_result_for_each_object():
 
     one, other = pendulum(), pendulum()
     assert [found(one), found(one), found(other), found(one)] == [1, 1, 2, 1]
+
+
+def bar(mass=1.0, **more):
+    """A four-bar, whose masses say nothing of the tables but themselves."""
+    bodies, joints = linkage()
+    heavy = ch.Body("two", mass, bodies[1].com, bodies[1].inertia)
+    return ch.System([bodies[0], heavy, bodies[2]], joints, gravity=(0, -9.8, 0), **more)
+
+
+def test_equal_systems_and_those_with_other_masses_take_over_what_is_known():
+    options = "auto", True, (0.0, 0.0), False
+    first, second, heavy = (in_absolute_coordinates(one, *options) for one in (bar(), bar(), bar(2.0)))
+    assert second is first
+    assert heavy.tiles is first.tiles
+    own = AbsoluteMechanism(bar(2.0), *options)
+    assert np.array_equal(own.packed.view(np.int64), heavy.packed.view(np.int64))
+    for other in (bar(2.0, name="other"), bar(2.0, frames=[ch.Frame("tip", "one", (1, 0, 0, 0, 0.1, 0, 0))])):
+        assert in_absolute_coordinates(other, *options).tiles is not first.tiles
+
+
+def test_trees_of_the_same_form_share_their_analysis():
+    rod = ch.Body("rod", 2.0, (0.1, 0.0, -0.4), (0.2, 0.15, 0.1))
+    joints = [ch.revolute("pin", "ground", "rod", axis=(0, 1, 0), damping=0.3)]
+    base = compiled(ch.System([rod], [joints[0]]))
+    other = ch.System([ch.Body("rod", 1.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.01))], joints, gravity=(1, 2, 3))
+    found, own = compiled(other), ch.Mechanism(other)
+    assert found.tables.configuration is base.tables.configuration
+    assert np.array_equal(found.tree.numbers, own.tree.numbers)
+    assert np.array_equal(found.tables.acting.values, own.tables.acting.values)
+    q, v = [0.3], [0.5]
+    assert found.forward_dynamics(q, v, [0.0]) == own.forward_dynamics(q, v, [0.0])

@@ -6,12 +6,15 @@ mechanism is made anew.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import MASS, MECHANISM
 from chasles.cached import cached_property
+from chasles.model.body import Body
 from chasles.model.system import System
 from chasles.once import once
 from chasles.relative.loop.closed import ClosedMechanism, compiled
@@ -24,6 +27,8 @@ SHARED = (
     "chasles.simulation.bodies.tree_order.quaternions",
     "chasles.simulation.bodies.tree_order.tree_order",
 )
+# of each kind the mechanism that was made last, and the addresses of its laws then
+_recent: dict[Any, tuple[weakref.ref[Any], tuple[int, ...]]] = {}
 Made = TypeVar("Made", Mechanism | ClosedMechanism, AbsoluteMechanism)
 
 
@@ -69,10 +74,40 @@ def _known(system: System, key: Any, make: Callable[[], Made]) -> Made:
     kept = _mechanisms(system)
     addresses, found = kept.get(key, (None, None))
     if found is None or addresses != _addresses(found):
-        found = make()
+        found = _of_recent(system, key)
+        found = make() if found is None else found
         kept[key] = _addresses(found), found
+        _recent[key] = weakref.ref(found), _addresses(found)
     made: Made = found
     return made
+
+
+def _of_recent(system: System, key: Any) -> Any:
+    """The mechanism of the last system, if it was equal; in absolute coordinates also if only masses differ."""
+    known, addresses = _recent.get(key, (None, None))
+    found = None if known is None else known()
+    if found is None or addresses != _addresses(found):
+        return None
+    if found.system == system:
+        return found
+    absolute = isinstance(found, AbsoluteMechanism)
+    return _with_masses(found, system) if absolute and _differ_in_masses(found.system, system) else None
+
+
+def _differ_in_masses(one: System, other: System) -> bool:
+    """Whether masses of bodies, all of them positive, are all in which two systems differ."""
+    if one.rods or one.reduced or len(one.bodies) != len(other.bodies):
+        return False
+    for a, b in zip(one.bodies, other.bodies, strict=True):
+        if a is not b and not (a.mass > 0 and b.mass > 0 and a.density is b.density is None and _alike(a, b)):
+            return False
+    rest = (item.name for item in fields(System) if item.compare and item.name != "bodies")
+    return all(getattr(one, name) == getattr(other, name) for name in rest)
+
+
+def _alike(a: Body, b: Body) -> bool:
+    rest = (item.name for item in fields(Body) if item.compare and item.name != "mass")
+    return all(getattr(a, name) == getattr(b, name) for name in rest)
 
 
 @once

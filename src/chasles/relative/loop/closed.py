@@ -456,7 +456,8 @@ def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechani
         return found
     if system.constraints or closing_joints(system, cut):
         refuse_modes(system)
-        closed = ClosedMechanism(system, cut, **options)
-        remember(closed)
-        return closed
-    return Mechanism(system, **options)
+        found = ClosedMechanism(system, cut, **options)
+    else:
+        found = Mechanism(system, **options)
+    remember(found)
+    return found

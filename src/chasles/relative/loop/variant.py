@@ -1,5 +1,5 @@
-"""A closed mechanism made from another one of the same form: what bodies weigh, springs, gains and gravity are other
-numbers in the same tables. So the variants of an ensemble, and runs one after the other, need no analysis of their own.
+"""A mechanism made from another one of the same form: what bodies weigh, springs, gains and gravity are other numbers
+in the same tables. So the variants of an ensemble, and runs one after the other, need no analysis of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from chasles.model.joint import Joint
 from chasles.model.mimic import as_couplings
 from chasles.model.system import System
 from chasles.relative.loop.spanning import acted_on, share
+from chasles.relative.mechanism import Mechanism
 from chasles.relative.variants import tree_like
 
 if TYPE_CHECKING:
@@ -24,36 +25,37 @@ if TYPE_CHECKING:
 # fields of joints that stand in the tables of forces alone
 IN_FORCES = ("damping", "stiffness", "rest", "friction", "friction_speed", "stop_stiffness", "stop_damping")
 LEAST = 1e-13  # of a body's largest moment of inertia: with smaller ones it may be a thin rod
-# the closed mechanism that was analyzed last, and the addresses of its laws then
+# the mechanism that was analyzed last, and the addresses of its laws then
 _recent: list[tuple[weakref.ref[Any], tuple[int, ...]]] = []
 
 
-def remember(mechanism: ClosedMechanism) -> None:
+def remember(mechanism: Mechanism | ClosedMechanism) -> None:
     """Take this mechanism as the one that the next are compared with."""
     _recent[:] = [(weakref.ref(mechanism), _addresses(mechanism))]
 
 
-def _addresses(mechanism: ClosedMechanism) -> tuple[int, ...]:
+def _addresses(mechanism: Mechanism | ClosedMechanism) -> tuple[int, ...]:
     """Of all laws: if numbers change that a law takes from outside, it has another one."""
-    return tuple(law.compiled.address for law in (*mechanism.tables.acting.laws, *mechanism.laws))
+    laws = (*mechanism.tables.acting.laws, *getattr(mechanism, "laws", ()))
+    return tuple(law.compiled.address for law in laws)
 
 
-def like_recent(system: System, cut: tuple[str, ...], options: dict[str, Any]) -> ClosedMechanism | None:
+def like_recent(system: System, cut: tuple[str, ...], options: dict[str, Any]) -> Mechanism | ClosedMechanism | None:
     """The mechanism of a system, if the one that was analyzed last has its form."""
     known = _recent[:1]
     base = known[0][0]() if known else None
-    own = {"threads": 1, "sprung": False} | options
-    if base is None or base.cut != cut or _addresses(base) != known[0][1]:
+    if base is None or getattr(base, "cut", ()) != cut or _addresses(base) != known[0][1]:
         return None
-    if own != {"threads": base.spanning.threads, "sprung": base.tables.sprung}:
-        return None
-    return variant(base, system)
+    tables, own = base.tables, {"threads": 1, "sprung": False} | options
+    return variant(base, system) if own == {"threads": tables.threads, "sprung": tables.sprung} else None
 
 
-def variant(base: ClosedMechanism, system: System) -> ClosedMechanism | None:
+def variant(base: Mechanism | ClosedMechanism, system: System) -> Mechanism | ClosedMechanism | None:
     """The mechanism of a system of the same form; None if it has to be analyzed by itself."""
     old = base.system
     if any(joint.mimic is not None for joint in system.joints):
+        if isinstance(base, Mechanism):
+            return None
         system = as_couplings(system)
     same = ("frames", "actuators", "constraints", "rods", "reduced", "name")
     if any(getattr(system, name) != getattr(old, name) for name in same) or old.rods or old.reduced:
@@ -61,20 +63,22 @@ def variant(base: ClosedMechanism, system: System) -> ClosedMechanism | None:
     joints = _joints(base, system.joints)
     if joints is None or not _bodies_fit(old.bodies, system.bodies):
         return None
+    if isinstance(base, Mechanism):
+        return tree_like(base, system, joints)
     if (system.joints != old.joints or system.forces != old.forces) and acted_on(system) != acted_on(old):
         return None
-    tree = tree_like(base.spanning, _spanned(base, system, joints), joints)
-    return None if tree is None else base.on(tree, system, replace(base.split, system=tree.system))
+    spanning = tree_like(base.spanning, _spanned(base, system, joints), joints)
+    return None if spanning is None else base.on(spanning, system, replace(base.split, system=spanning.system))
 
 
-def _joints(base: ClosedMechanism, given: Sequence[Joint]) -> dict[str, Joint] | None:
+def _joints(base: Mechanism | ClosedMechanism, given: Sequence[Joint]) -> dict[str, Joint] | None:
     """Joints that differ from those of a mechanism in what forces they exert, by name; None if any differs more."""
     old, found = base.system.joints, dict[str, Joint]()
     if given is old or given == old:
         return found
     if len(given) != len(old):
         return None
-    cut = {joint.name for joint in base.split.cut}
+    cut = set() if isinstance(base, Mechanism) else {joint.name for joint in base.split.cut}
     for one, other in zip(given, old, strict=True):
         if one is other or one == other:
             continue
