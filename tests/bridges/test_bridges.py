@@ -49,6 +49,124 @@ def test_derivatives_are_those_of_differences(case):
     assert np.isclose(sum(p @ d for p, d in zip(pulled, directions, strict=True)), weights @ found, rtol=1e-10)
 
 
+@ch.law
+def drag(t, q, v, parameters, out):
+    out[0] = -parameters[0] * v[0] * np.sqrt(1.0 + v[0] * v[0])
+
+
+def driven() -> ch.System:
+    """The arm with a damper, a spring between its ends and a law along its elbow."""
+    return SYSTEM.rearranged(
+        joints=[
+            ch.spherical("ball", "ground", "upper", damping=0.3),
+            ch.revolute("elbow", "upper", "lower", axis=(0, 1, 0), at=(0, 0, -0.4), stiffness=2.0),
+        ],
+        forces=[
+            ch.Spring(
+                "string", ("ground", "lower"), ((0.5, 0, 0), (0, 0, -0.3)), stiffness=9.0, length=0.2, damping=0.4
+            ),
+            ch.JointForce("drag", "elbow", drag, parameters=[0.7]),
+        ],
+    )
+
+
+def linkage() -> ch.System:
+    bodies = [
+        ch.Body("crank", 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01)),
+        ch.Body("rod", 0.8, (0.45, 0, 0), (0.01, 0.05, 0.06)),
+        ch.Body("rocker", 1.2, (0.25, 0, 0), (0.01, 0.02, 0.03)),
+    ]
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=(0, 0, 1), damping=0.1, stiffness=3.0),
+        ch.spherical("B", "crank", "rod", at=(0.2, 0, 0)),
+        ch.spherical("C", "rod", "rocker", at=(0.9, 0, 0), child_at=(0.5, 0, 0)),
+        ch.revolute("D", "ground", "rocker", axis=(0, 1, 0), at=(0.8, 0.1, 0.0), damping=0.2),
+    ]
+    return ch.System(bodies, joints, gravity=(0.3, -9.81, 1.0))
+
+
+def moved(mechanism, function, arguments, directions, h=1e-3) -> np.ndarray:
+    """The derivative along directions, q along q exp(δ), by differences of fourth order."""
+
+    def at(s):
+        rest = (x + s * d for x, d in zip(arguments[1:], directions[1:], strict=True))
+        return function(mechanism.retract(arguments[0], s * directions[0]), *rest)
+
+    return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+
+
+@pytest.mark.parametrize("case", ["driven", "linkage", "linkage and its forces"])
+def test_forces_and_loops(case):
+    """Forward dynamics: next to the constraints too."""
+    mechanism = (driven() if case == "driven" else linkage()).compile()
+    draw = np.random.default_rng(4)
+    q = Q if case == "driven" else mechanism.assemble(None)
+    v, tau = draw.normal(size=mechanism.nv), draw.normal(size=mechanism.nv)
+    if case != "driven":
+        v = mechanism.consistent_velocities(q, v)
+    function = bridges.forward_dynamics(mechanism, applied=case != "linkage")
+    directions = [draw.normal(size=mechanism.nv) for _ in range(3)]
+    wanted = moved(mechanism, function, (q, v, tau), directions)
+    numbers = mechanism.tables.configuration.lift(q, directions[0])
+    found = function.pushed((numbers, *directions[1:]), q, v, tau)
+    assert np.abs(found - wanted).max() < 1e-9 * np.abs(wanted).max()
+
+
+def test_inverse_dynamics_and_frames_of_a_loop():
+    """The motor's torque, by accelerations that the loop allows; and a frame."""
+    mechanism = linkage().compile()
+    q = mechanism.assemble(None)
+    v = mechanism.consistent_velocities(q, np.random.default_rng(4).normal(size=mechanism.nv))
+    every = bridges.forward_dynamics(mechanism)
+    back = bridges.inverse_dynamics(mechanism, actuated=["A", "B"])
+    tau = np.zeros(mechanism.nv)
+    tau[0] = 0.7
+    slope = back.jacobian(q, v, every(q, v, tau))[2] @ every.jacobian(q, v, tau)[2][:, 0]
+    h = 1e-3
+    ahead, behind = (back(q, v, every(q, v, tau + s * h * np.eye(mechanism.nv)[0])) for s in (1, -1))
+    assert np.abs(slope - (ahead - behind) / (2 * h)).max() < 1e-9
+    pose = bridges.frame_pose(mechanism, "rocker")
+    along_v = mechanism.tables.configuration.lift(q, v)
+    assert np.abs(pose.pushed((along_v,), q) - moved(mechanism, pose, (q,), [v])).max() < 1e-9
+    with pytest.raises(ValueError, match="simulation_end: is for trees"):
+        bridges.simulation_end(mechanism, (0, 1), step=0.1)
+    with pytest.raises(ValueError, match="actuated is for loops"):
+        bridges.inverse_dynamics(SYSTEM, actuated=["elbow"])
+
+
+HINGES = ch.System(
+    [ch.Body(name, 1.0, (0.02, 0.1, -0.2), (0.02, 0.022, 0.004)) for name in ("upper", "lower")],
+    [
+        ch.revolute("hip", "ground", "upper", axis=(1, 0, 0)),
+        ch.revolute("knee", "upper", "lower", axis=(0, 1, 0), at=(0, 0, -0.4)),
+    ],
+)
+
+
+@pytest.mark.parametrize("which", [bridges.forward_dynamics, bridges.inverse_dynamics])
+def test_second_derivatives(which):
+    function, x, h = which(HINGES), np.random.default_rng(2).normal(size=6), 1e-3
+    _, jacobian = function.of_one_vector()
+    found = function.second(*np.split(x, 3))
+    for k, one in enumerate(np.eye(6)):
+        near, far = (jacobian(x + s * h * one) - jacobian(x - s * h * one) for s in (1, 2))
+        assert np.abs(found[:, :, k] - (8 * near - far) / (12 * h)).max() < 1e-9 * np.abs(found).max()
+    with pytest.raises(ValueError, match="has no second derivatives"):
+        CASES["forward"][0].second(Q, V, U)
+
+
+@pytest.mark.parametrize("which", [bridges.forward_dynamics, bridges.inverse_dynamics])
+def test_casadi_has_hessians(which):
+    casadi = pytest.importorskip("casadi")
+    function, x = which(HINGES), np.random.default_rng(2).normal(size=6)
+    bridged, symbols = bridges.casadi_function(function), casadi.MX.sym("x", 6)
+    weights = np.array([0.7, -1.3])
+    y = casadi.dot(weights, bridged(*casadi.vertsplit(symbols, 2)))
+    hessian = casadi.Function("hessian", [symbols], [casadi.hessian(y, symbols)[0]])
+    wanted = np.einsum("k,kij->ij", weights, function.second(*np.split(x, 3)))
+    assert np.allclose(np.array(hessian(x)), wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max())
+
+
 def test_plain_functions_for_scipy_and_ipopt():
     from scipy.optimize import root
 

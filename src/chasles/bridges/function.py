@@ -25,6 +25,7 @@ class Differentiable:
     value: Callable[..., np.ndarray]
     derivatives: Callable[..., tuple[np.ndarray, ...]]
     backward: Callable[..., tuple[np.ndarray, ...]] | None = None  # wᵀ ∂f, where there is a quicker way
+    curvature: Callable[..., np.ndarray] | None = None  # second derivatives by all arguments in one row, if there are
 
     def __call__(self, *arguments: ArrayLike) -> np.ndarray:
         return np.asarray(self.value(*self._checked(arguments)), dtype=float)
@@ -46,6 +47,12 @@ class Differentiable:
         along = self._checked(directions)
         parts = zip(self.derivatives(*self._checked(arguments)), along, strict=True)
         return np.sum([part @ direction for part, direction in parts], axis=0)
+
+    def second(self, *arguments: ArrayLike) -> np.ndarray:
+        """Second derivatives (size, n, n), with all arguments in one row."""
+        if self.curvature is None:
+            raise ValueError(f"{self.name}: has no second derivatives here; the page on bridges says which have")
+        return self.curvature(*self._checked(arguments))
 
     def of_one_vector(self) -> tuple[Callable[[ArrayLike], np.ndarray], Callable[[ArrayLike], np.ndarray]]:
         """The function and its Jacobian (size, n) of all arguments in one vector, as SciPy and cyipopt take them."""

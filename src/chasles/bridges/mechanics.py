@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from chasles.bridges.function import Differentiable
+from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
-from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.assembly import LoopEquations
+from chasles.relative.loop.closed import ClosedMechanism, compiled, in_joint_coordinates
+from chasles.relative.loop.derivatives import motions
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.gradient import gradient
 from chasles.simulation.adjoint.objective import end
+from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.sensitivities import sensitivities
 from chasles.simulation.simulate import simulate
+from chasles.simulation.tree.tangent import TangentTables
+from chasles.simulation.tree.tangent import slopes as tree_slopes
+
+Made = System | Mechanism | ClosedMechanism
 
 
-def _tree(function: str, system: System | Mechanism | ClosedMechanism) -> Mechanism:
-    found = system.compile() if isinstance(system, System) else system
+def _tree(function: str, system: Made) -> Mechanism:
+    found = compiled(system) if isinstance(system, System) else system
     if not isinstance(found, Mechanism):
-        raise ValueError(f"{function}: is for trees; this system has loops or constraints")
+        raise ValueError(
+            f"{function}: is for trees; this system has loops or constraints. `gradient` and `sensitivities` "
+            "differentiate its runs by independent coordinates"
+        )
     return found
 
 
-def _by_numbers(mechanism: Mechanism, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def _by_numbers(mechanism: Mechanism | ClosedMechanism, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Derivatives (m, nq) by the numbers q, of those along q exp(δ), (m, nv)."""
     if mechanism.nq == mechanism.nv:
         return slope
@@ -33,7 +46,7 @@ def _by_numbers(mechanism: Mechanism, q: np.ndarray, slope: np.ndarray) -> np.nd
     return slope @ lower.T
 
 
-def _unit(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
+def _unit(mechanism: Mechanism | ClosedMechanism, q: np.ndarray) -> np.ndarray:
     """q with unit quaternions: an optimizer leaves them a little off."""
     if mechanism.nq == mechanism.nv:
         return q
@@ -43,35 +56,104 @@ def _unit(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
     return found
 
 
-def forward_dynamics(system: System | Mechanism | ClosedMechanism) -> Differentiable:
-    """Accelerations (nv,) of q, v and generalized forces tau; what springs, dampers and laws do is not in it."""
-    mechanism = _tree("forward_dynamics", system)
+def forward_dynamics(system: Made, *, applied: bool = False) -> Differentiable:
+    """Accelerations (nv,) of q, v and generalized forces tau, at time 0. applied: whether springs, dampers, laws and
+    other forces of the system act too.
+
+    With loops, q and v are those of all joints of the tree. On the constraints these are the accelerations that they
+    allow; next to them a smooth continuation.
+    """
+    mechanism = in_joint_coordinates("forward_dynamics", system)
+    if applied:
+        refuse_sticking("forward_dynamics", mechanism.system)
+    act = mechanism.accelerations_under if applied else mechanism.forward_dynamics
 
     def slopes(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
-        found = mechanism.derivatives.forward_dynamics(_unit(mechanism, q), v, tau)
-        return _by_numbers(mechanism, q, found.dq), found.dv, found.dtau
+        at = _unit(mechanism, q)
+        found = _under_forces(mechanism, at, v, tau) if applied else mechanism.derivatives.forward_dynamics(at, v, tau)
+        return _by_numbers(mechanism, q, found[0]), found[1], found[2]
 
     inputs = {"q": mechanism.nq, "v": mechanism.nv, "tau": mechanism.nv}
-    value = lambda q, v, tau: mechanism.forward_dynamics(_unit(mechanism, q), v, tau)  # noqa: E731
-    return Differentiable("forward_dynamics", inputs, mechanism.nv, value, slopes)
+    value = lambda q, v, tau: act(_unit(mechanism, q), v, tau)  # noqa: E731
+    second = None
+    if isinstance(mechanism, Mechanism) and mechanism.nq == mechanism.nv and not applied:
+        second = partial(_second_of_accelerations, mechanism)
+    return Differentiable("forward_dynamics", inputs, mechanism.nv, value, slopes, curvature=second)
 
 
-def inverse_dynamics(system: System | Mechanism | ClosedMechanism) -> Differentiable:
-    """Generalized forces (nv,) of q, v and accelerations a; what springs, dampers and laws do is not in it."""
-    mechanism = _tree("inverse_dynamics", system)
+def _under_forces(
+    mechanism: Mechanism | ClosedMechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Derivatives of `accelerations_under` by q, v and tau, with all forces on dual numbers."""
+    nv = mechanism.nv
+    if isinstance(mechanism, ClosedMechanism):
+        tree, motion = mechanism.spanning, mechanism.constrained_motion(q, v, tau)
+        push = tau - motion.multipliers @ mechanism.constraint_jacobian(q, 0.0)
+    else:
+        tree, push = mechanism, tau
+    tables = TangentTables(tree)
+    with Calling(tree.tables.acting.laws, True):
+        _, found = tree_slopes(tables, 0.0, q, v, push, np.eye(2 * nv), np.eye(nv))
+    if not isinstance(mechanism, ClosedMechanism):
+        return found[:, :nv], found[:, nv : 2 * nv], found[:, 2 * nv :]
+    # M δa + Jᵀ δλ = M found - (δJ)ᵀ λ, J δa = δc - δJ a
+    rows, (free, least) = mechanism.derivatives.constraint_rows(q, v), motions(LoopEquations(mechanism, 0.0), q)
+    forces = tree.mass_matrix(q) @ found[:, : 2 * nv] - np.einsum("rik,r->ik", rows.jacobian, motion.multipliers)
+    asked = rows.right - np.einsum("rik,i->rk", rows.jacobian, motion.accelerations)
+    change = least @ asked + free @ (free.T @ forces)
+    return change[:, :nv], change[:, nv:], free @ free.T
+
+
+def inverse_dynamics(system: Made, *, actuated: Iterable[str] | None = None) -> Differentiable:
+    """Generalized forces (nv,) of q, v and accelerations a; what springs, dampers and laws do is not in it.
+
+    With loops these are the forces in the `actuated` joints, zero elsewhere, as of `ClosedMechanism.inverse_dynamics`;
+    the motion has to satisfy the constraints.
+    """
+    mechanism = in_joint_coordinates("inverse_dynamics", system)
+    more: dict[str, Any] = {}
+    if isinstance(mechanism, ClosedMechanism):
+        more = {"actuated": None if actuated is None else tuple(actuated)}
+    elif actuated is not None:
+        raise ValueError("inverse_dynamics: actuated is for loops; in a tree all joints have forces")
 
     def slopes(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, ...]:
-        found = mechanism.derivatives.inverse_dynamics(_unit(mechanism, q), v, a)
+        found = mechanism.derivatives.inverse_dynamics(_unit(mechanism, q), v, a, **more)
         return _by_numbers(mechanism, q, found.dq), found.dv, found.da
 
     inputs = {"q": mechanism.nq, "v": mechanism.nv, "a": mechanism.nv}
-    value = lambda q, v, a: mechanism.inverse_dynamics(_unit(mechanism, q), v, a, applied=False)  # noqa: E731
-    return Differentiable("inverse_dynamics", inputs, mechanism.nv, value, slopes)
+    value = lambda q, v, a: mechanism.inverse_dynamics(_unit(mechanism, q), v, a, applied=False, **more)  # noqa: E731
+    second = None
+    if isinstance(mechanism, Mechanism) and mechanism.nq == mechanism.nv:
+        second = partial(_second_of_forces, mechanism)
+    return Differentiable("inverse_dynamics", inputs, mechanism.nv, value, slopes, curvature=second)
 
 
-def frame_pose(system: System | Mechanism | ClosedMechanism, frame: str) -> Differentiable:
-    """The pose (7,) of a body or frame, a unit quaternion (w, x, y, z) and a position [m], of q."""
-    mechanism = _tree("frame_pose", system)
+def _second_of_forces(mechanism: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Of the generalized forces Q, by (q, v, a) in one row; Q is linear in a."""
+    n, found = mechanism.nv, mechanism.derivatives.inverse_dynamics_second(q, v, a)
+    second, (at_q, at_v, at_a) = np.zeros((n, 3 * n, 3 * n)), (slice(k * n, (k + 1) * n) for k in range(3))
+    second[:, at_q, at_q], second[:, at_v, at_v] = found.dq_dq, found.dv_dv
+    second[:, at_q, at_v], second[:, at_a, at_q] = found.dq_dv, found.da_dq
+    second[:, at_v, at_q], second[:, at_q, at_a] = (np.swapaxes(x, 1, 2) for x in (found.dq_dv, found.da_dq))
+    return second
+
+
+def _second_of_accelerations(mechanism: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """By (q, v, tau) in one row: Q(q, v, a) = tau is differentiated twice."""
+    n, a = mechanism.nv, mechanism.forward_dynamics(q, v, tau)
+    first = mechanism.derivatives.forward_dynamics(q, v, tau)
+    along = np.zeros((3 * n, 3 * n))  # how (q, v, a) follow (q, v, tau)
+    along[: 2 * n, : 2 * n] = np.eye(2 * n)
+    along[2 * n :] = np.concatenate([first.dq, first.dv, first.dtau], axis=1)
+    bent = np.einsum("kij,il,jm->klm", _second_of_forces(mechanism, q, v, a), along, along)
+    return -np.einsum("rk,klm->rlm", first.dtau, bent)
+
+
+def frame_pose(system: Made, frame: str) -> Differentiable:
+    """The pose (7,) of a body or frame, a unit quaternion (w, x, y, z) and a position [m], of q; with loops, of the
+    coordinates of all joints of the tree."""
+    mechanism = in_joint_coordinates("frame_pose", system)
     mechanism.system.frame(frame)  # says which there are
 
     def slopes(q: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -86,9 +168,7 @@ def frame_pose(system: System | Mechanism | ClosedMechanism, frame: str) -> Diff
     return Differentiable("frame_pose", {"q": mechanism.nq}, 7, value, slopes)
 
 
-def simulation_end(
-    system: System | Mechanism | ClosedMechanism, span: tuple[float, float], *, step: float, method: Any = "rk4"
-) -> Differentiable:
+def simulation_end(system: Made, span: tuple[float, float], *, step: float, method: Any = "rk4") -> Differentiable:
     """The state (q, v) at the end of a span, of q and v at the start and a constant input `control`.
 
     Steps are fixed and the method is explicit, so derivatives are those of what is computed, to rounding. Gradients go
