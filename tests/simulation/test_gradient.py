@@ -234,13 +234,32 @@ def test_what_is_refused(change, message):
     ("options", "message"),
     [
         ({"save": "final"}, 'simulate with save="all"'),
-        ({"events": ch.Event(lambda t, y: y[0] - 0.02, terminal=True)}, "an event ended the run"),
+        ({"events": ch.Event(lambda t, y, p: y[0] - 0.02, terminal=True)}, "an event ended the run"),
     ],
 )
 def test_runs_without_gradient(options, message):
     run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01, **options)
     with pytest.raises(ValueError, match=message):
         ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
+
+
+def test_only_points_that_count_need_values():
+    """At the start, at rest and at zero, the function is infinite, or its derivative is."""
+    rod = ch.System(
+        [ch.Body("rod", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))], [ch.revolute("pin", "ground", "rod", axis=(0, 1, 0))]
+    )
+    run = ch.simulate(rod, (0.0, 0.1), method="rk4", step=0.01)
+    of, last = ch.objective, run.q[-1, 0]
+    plain = ch.gradient(run, of.end(lambda t, q, v: q[:, 0]))
+    found = ch.gradient(run, of.end(lambda t, q, v: 1 / q[:, 0]) + of.samples([0.05], lambda t, q, v: np.log(v[:, 0])))
+    assert found.value == pytest.approx(1 / last + np.log(run.v[5, 0]))
+    one = ch.gradient(run, of.end(lambda t, q, v: 1 / q[:, 0]))
+    assert np.allclose(one["v"], -plain["v"] / last**2, rtol=1e-12)
+    for term in (of.integral, lambda f: of.smooth_maximum(f, 10.0)):
+        with pytest.raises(ValueError, match="is not finite at t = 0 s; is there a norm, or 1/x"):
+            ch.gradient(run, term(lambda t, q, v: 1 / q[:, 0]))
+    with pytest.raises(ValueError, match=r"has derivatives that are not finite at t = 0\.1 s"):
+        ch.gradient(run, of.end(lambda t, q, v: (q[:, 0], np.full_like(q, np.nan), v)))
 
 
 def slider_crank(k: float = 1.0, c: float = 1.0) -> ch.System:

@@ -27,18 +27,20 @@ class Measure:
     function: Function
     weigh: Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
     name: str
+    everywhere: bool = False  # whether all points count, however small their weights are
 
     def __add__(self, other: Measure | Sum) -> Sum:
         return Sum((self,)) + other
 
     def cotangents(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The number, and its derivatives with respect to the numbers q (times, nq) and v (times, nv)."""
-        found = self.function(t, q, v)
-        if isinstance(found, tuple):
+        with np.errstate(all="ignore"):  # points that do not count may have no value
+            found = self.function(t, q, v)
+        given = isinstance(found, tuple)
+        if given:
             if len(found) != 3:
                 raise ValueError(f"gradient: the function of {self.name} returned {len(found)} arrays; expected 1 or 3")
             values, by_q, by_v = (np.asarray(x, dtype=float) for x in found)
-            self._check(values, len(t))
             if by_q.shape != q.shape or by_v.shape != v.shape:
                 raise ValueError(
                     f"gradient: the function of {self.name} returned derivatives of shapes {by_q.shape} and "
@@ -46,24 +48,34 @@ class Measure:
                 )
         else:
             values = np.asarray(found, dtype=float)
-            self._check(values, len(t))
-            by_q, by_v = self._differentiated(t, q, v)
-        number, weights = self.weigh(t, values)
-        return number, weights[:, None] * by_q, weights[:, None] * by_v
-
-    def _check(self, values: np.ndarray, count: int) -> None:
-        if values.shape != (count,):
+        if values.shape != (len(t),):
             raise ValueError(
-                f"gradient: the function of {self.name} returned shape {values.shape}; expected ({count},): a number "
+                f"gradient: the function of {self.name} returned shape {values.shape}; expected ({len(t)},): a number "
                 "for each time, from arrays t (times,), q (times, nq) and v (times, nv)"
             )
-        if not np.isfinite(values).all():
+        number, weights = self.weigh(t, np.where(np.isfinite(values), values, 0.0))
+        counts = weights != 0.0
+        self._require_finite("is", values[:, None], t, counts | self.everywhere)
+        if not given:
+            by_q, by_v = self._differentiated(t, q, v, counts)
+        self._require_finite("has derivatives that are", np.concatenate([by_q, by_v], axis=1), t, counts)
+        return number, *(np.where(counts[:, None], weights[:, None] * part, 0.0) for part in (by_q, by_v))
+
+    def _require_finite(self, told: str, found: np.ndarray, t: np.ndarray, counts: np.ndarray) -> None:
+        """ValueError unless numbers of the points that count are finite."""
+        wrong = ~np.isfinite(found).all(axis=1) & counts
+        if wrong.any():
             raise ValueError(
-                f"gradient: the function of {self.name} is not finite at time {int(np.argmin(np.isfinite(values)))}"
+                f"gradient: the function of {self.name} {told} not finite at t = {t[np.argmax(wrong)]:.6g} s; is there "
+                "a norm, or 1/x, where x is zero?"
             )
 
-    def _differentiated(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives by complex steps, compared with a real difference along all numbers at once."""
+    @np.errstate(all="ignore")
+    def _differentiated(
+        self, t: np.ndarray, q: np.ndarray, v: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by complex steps, compared with a real difference along all numbers at once, at points that
+        count."""
         both = np.concatenate([q, v], axis=1)
         found, nq = np.empty_like(both), q.shape[1]
         try:
@@ -79,8 +91,8 @@ class Measure:
             np.asarray(self.function(t, ahead[:, :nq], ahead[:, nq:]))
             - self.function(t, behind[:, :nq], behind[:, nq:])
         ) / (2 * PROBE)
-        size = np.abs(found * along).sum(axis=1).max(initial=0.0) + np.abs(wanted).max(initial=0.0)
-        if np.abs(found @ along - wanted).max(initial=0.0) > AGREEMENT * size:
+        size = np.abs(found * along)[counts].sum(axis=1).max(initial=0.0) + np.abs(wanted[counts]).max(initial=0.0)
+        if np.abs(found @ along - wanted)[counts].max(initial=0.0) > AGREEMENT * size:
             raise ValueError(
                 f"gradient: the function of {self.name} has other derivatives by complex steps than by differences: it "
                 f"has abs, a norm or a comparison in it; write x * x for abs(x)**2, or {TELL}"
@@ -120,7 +132,7 @@ def integral(function: Function) -> Measure:
         weights[1:] += 0.5 * steps
         return float(weights @ values), weights
 
-    return Measure(function, weigh, "integral")
+    return Measure(function, weigh, "integral", everywhere=True)
 
 
 def samples(times: ArrayLike, function: Function) -> Measure:
@@ -156,4 +168,4 @@ def smooth_maximum(function: Function, sharpness: float) -> Measure:
         powers = shares * np.exp(sharpness * (values - top))
         return float(top + np.log(powers.sum()) / sharpness), powers / powers.sum()
 
-    return Measure(function, weigh, "smooth_maximum")
+    return Measure(function, weigh, "smooth_maximum", everywhere=True)
