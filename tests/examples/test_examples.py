@@ -19,7 +19,7 @@ CASES = {
     "kinematic_calibration.py": (("--poses", "60", "--picture", PICTURE), "verdict: as good as the noise allows"),
     "plan_acrobot.py": (("--steps", "60", "--picture", PICTURE), "stands upright to"),
     "plan_arm.py": (("--steps", "20", "--picture", PICTURE), "it takes 0.2684 s"),
-    "plan_design.py": (("--steps", "6", "--picture", PICTURE), "belongs 166.67 mm"),
+    "plan_design.py": (("--steps", "8", "--picture", PICTURE), "largest pull 10.00 N"),
     "plan_five_bar.py": (("--steps", "8", "--picture", PICTURE), "simulated again, the tool is"),
     "plan_satellite.py": (("--steps", "16", "--picture", PICTURE), "  0.6] rad"),
     "video_track.py": (("--picture", PICTURE), "verdict: as good as the noise allows"),

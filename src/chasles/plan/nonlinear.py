@@ -118,18 +118,24 @@ def _by_scipy(program: Program, z: np.ndarray, tolerance: float, iterations: int
     shape = len(program.least), len(z)
     small = len(z) <= DENSE_MOST
 
-    def jacobian(x: np.ndarray) -> Any:
-        matrix = coo_matrix((program.slopes(x), program.places), shape=shape).tocsr()
-        return matrix.toarray() if small else matrix
+    def limit(own: np.ndarray) -> NonlinearConstraint:
+        """Some of the rows: SLSQP asks for equations and limits apart."""
 
-    limits = NonlinearConstraint(program.rows, program.least, program.most, jac=jacobian)
+        def jacobian(x: np.ndarray) -> Any:
+            matrix = coo_matrix((program.slopes(x), program.places), shape=shape).tocsr()[own]
+            return matrix.toarray() if small else matrix
+
+        return NonlinearConstraint(lambda x: program.rows(x)[own], program.least[own], program.most[own], jac=jacobian)
+
+    equations = program.least == program.most
+    limits = [limit(np.flatnonzero(own)) for own in (equations, ~equations) if own.any()]
     options: dict[str, Any] = {"maxiter": iterations}
     options |= {"ftol": 1e-3 * tolerance} if small else {"gtol": tolerance, "xtol": 1e-3 * tolerance}
     result = minimize(
         *(lambda x: program.cost(x)[0], z),
         jac=lambda x: program.cost(x)[1],
         bounds=Bounds(program.low, program.high),
-        constraints=[limits],
+        constraints=limits,
         method="SLSQP" if small else "trust-constr",
         options=options,
     )
