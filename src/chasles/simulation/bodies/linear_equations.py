@@ -13,6 +13,7 @@ import numpy as np
 
 from chasles.cached import cached_property
 
+CHAIN = 11  # the band of bodies that are coupled to their neighbors alone, in the order in which they are given
 WIDEST = 60  # a band up to which it is taken; beyond, general sparse factors do less
 
 
@@ -32,15 +33,17 @@ class Pattern:
     def _band(self) -> tuple[np.ndarray, int, np.ndarray] | None:
         """The order of unknowns that makes the band narrow, its half width, and where numbers lie in LAPACK's storage;
         None if it is wide, or if a place is named twice."""
-        from scipy.sparse.csgraph import reverse_cuthill_mckee
+        order, i, j = np.arange(self.size), self.rows, self.columns
+        if np.abs(i - j).max(initial=0) > CHAIN:
+            from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-        order = reverse_cuthill_mckee(self.sparse(np.ones(len(self.rows))).tocsr(), symmetric_mode=True)
-        rank = np.empty(self.size, dtype=np.int64)
-        rank[order] = np.arange(self.size)
-        i, j = rank[self.rows], rank[self.columns]
+            order = reverse_cuthill_mckee(self.sparse(np.ones(len(self.rows))).tocsr(), symmetric_mode=True)
+            rank = np.empty(self.size, dtype=np.int64)
+            rank[order] = np.arange(self.size)
+            i, j = rank[self.rows], rank[self.columns]
         width = int(np.abs(i - j).max(initial=0))
         places = (2 * width + i - j) * self.size + j
-        if width > WIDEST or len(np.unique(places)) < len(places):
+        if width > WIDEST or np.bincount(places, minlength=1).max() > 1:
             return None
         return order, width, places
 

@@ -39,6 +39,7 @@ from chasles.simulation.bodies.linear_equations import Pattern, StaticEquations
 
 TILES = ((0, 0), (0, 3), (3, 0), (3, 3))  # where the tiles of a block begin
 UNHELD = 1e-9  # of stiffness, the part that is rounding
+HAT = np.concatenate([so3.hat(axis).reshape(1, 9) for axis in np.eye(3)])  # of a vector a: (a @ HAT), row by row
 DIFFERENCE = 1e-6  # [rad] for how reactions turn with the bodies
 
 
@@ -94,6 +95,7 @@ class BodyStatics:
             *(self._shared.force_work, self._shared.wrenches, self._shared.acted, NO_ROW),
         )
         self._tangents = force_tangent_addresses(mechanism.forces.table)
+        self._turned: tuple[Any, Any] = (None, None)  # poses, and their rotations
         self._act_work = np.empty(FORCE_WORK.size(mechanism.packed.view(np.int64)))
 
     def _constant_wrenches(self) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
@@ -164,21 +166,29 @@ class BodyStatics:
         turning = self.forces(at, alone=True) - reactions
         shared, mechanism = self._shared, self.mechanism
         shared.blocks[:], shared.matrix[:], self._q[:] = 0.0, 0.0, at.q.ravel()
-        with Calling(mechanism.forces.laws, True):
+        with Calling(mechanism.forces.laws, bool(mechanism.forces.laws)):
             for address in self._tangents:
                 flat_call(run_loop, address, self._call)
+        rotations = self._rotations(at.q)
         for body, representation, frame, numbers in self._constants:
-            self._add_wrench(body, representation, frame, numbers, at.q[body])
+            self._add_wrench(body, representation, frame, numbers, rotations[body], at.q[body, 4:])
         blocks = shared.blocks.reshape(-1, 4, 3, 3)
-        blocks[:, 2] -= so3.hat(turning[:, 3:]) @ quaternion_to_matrix(at.q[:, :4])
+        blocks[:, 2] -= (turning[:, 3:] @ HAT).reshape(-1, 3, 3) @ rotations
         tiles = shared.matrix.reshape(-1, 9)[self._slots]
         return np.concatenate([shared.blocks.ravel(), tiles.ravel()])
 
+    def _rotations(self, q: np.ndarray) -> np.ndarray:
+        """Of the bodies (bodies, 3, 3): the same array of poses is asked for some times in an iteration."""
+        if self._turned[0] is not q:
+            self._turned = q, quaternion_to_matrix(q[:, :4])
+        return self._turned[1]
+
     def _add_wrench(
-        self, body: int, representation: str, frame: np.ndarray, numbers: np.ndarray, q: np.ndarray
+        self, body: int, representation: str, frame: np.ndarray, numbers: np.ndarray, R: np.ndarray, r: np.ndarray
     ) -> None:
-        """How a constant wrench changes as its body turns and moves; motions leave this out, statics needs it."""
-        R, X, x = quaternion_to_matrix(q[:4]), frame[:9].reshape(3, 3), frame[9:]
+        """How a constant wrench changes as its body, at (R, r), turns and moves; motions leave this out, statics needs
+        it."""
+        X, x = frame[:9].reshape(3, 3), frame[9:]
         block = self._shared.blocks[body * BLOCK.size : (body + 1) * BLOCK.size].reshape(4, 3, 3)
         torque, force = numbers[:3], numbers[3:]
         if representation == "body":
@@ -187,7 +197,7 @@ class BodyStatics:
         in_body = R.T @ force
         block[0] -= _skew(x) @ _skew(in_body)
         if representation == "spatial":
-            place = q[4:] + R @ x
+            place = r + R @ x
             block[0] -= _skew(R.T @ (torque - np.cross(place, force))) - R.T @ _skew(force) @ R @ _skew(x)
             block[1] -= R.T @ _skew(force)
         elif representation == "hybrid":
@@ -284,7 +294,7 @@ class BodyStatics:
         n = self.mechanism.n
         d = change[: 6 * n].reshape(n, 6)
         stresses = None if at.stresses is None else element_states(self.mechanism, at.q, d, self.t).ahead
-        R = quaternion_to_matrix(at.q[:, :4])
+        R = self._rotations(at.q)
         screws = np.concatenate([d[:, :3], np.einsum("nji,nj->ni", R, d[:, 3:])], axis=1)
         q = pose_group.compose(at.q, pose_group.exp(screws))
         multipliers = at.multipliers.copy()
@@ -293,4 +303,4 @@ class BodyStatics:
 
 
 def _skew(a: np.ndarray) -> np.ndarray:
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+    return np.asarray((a @ HAT).reshape(3, 3))
