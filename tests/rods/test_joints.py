@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import chasles as ch
 from chasles import rods
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.rod_joints import polynomials
 from tests.rods.test_statics import BEND, SLENDER, bend, cantilever
 
@@ -33,6 +35,35 @@ def test_elastica_is_of_order_two(strains):
         found = mechanism.poses(ch.equilibrium(system).q)[-1, 4:6]
         errors.append(np.linalg.norm(found - [0.445002538816, 0.810622237791]))
     assert errors[0] < 7e-3
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
+
+
+def test_the_steps_along_a_rod_of_polynomials_are_of_order_two():
+    """Strains that change along the rod, twist and bends about two axes, against SciPy's solution of R' = R K: where the
+    tip is, and how it is turned."""
+    first, slope = np.array([0.8, 1.5, -1.1]), np.array([-0.6, 1.0, 2.0])
+
+    def along(s, y):
+        R, k = y[:9].reshape(3, 3), first + slope * s
+        K = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
+        return np.concatenate([(R @ K).ravel(), R[:, 0]])
+
+    start = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    known = solve_ivp(along, (0, 1), start, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    errors = []
+    for n in (8, 16):
+        rod = ch.Rod("b", rods.Line((0, 0, 0), (1, 0, 0)), rods.Circle(0.02), RUBBER, ("ground", "free"), n)
+        rod = replace(rod, strains=BENDING, modes=2)
+        mechanism, q = ch.System(rods=[rod]).compile(), {}
+        for k, (name, values) in enumerate(zip(BENDING, polynomials(rod), strict=True)):
+            strains = (first[k] + slope[k] * (np.arange(n) + 0.5) / n) / n
+            shares = np.linalg.lstsq(values.T, strains, rcond=None)[0]
+            q |= {f"b {name} {mode}": share for mode, share in enumerate(shares)}
+        at = np.array([q[joint] for joint in mechanism.tree.coordinates])
+        pose = mechanism.poses(at, frames=f"b[{n}]")
+        found = np.concatenate([quaternion_to_matrix(pose[:4]).ravel(), pose[4:]])
+        errors.append(np.abs(found - known).max())
+    assert errors[0] < 1.5e-2
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
 
 
