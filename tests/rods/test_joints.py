@@ -39,8 +39,8 @@ def test_elastica_is_of_order_two(strains):
 
 
 def test_the_steps_along_a_rod_of_polynomials_are_of_order_two():
-    """Strains that change along the rod, twist and bends about two axes, against SciPy's solution of R' = R K: where the
-    tip is, and how it is turned."""
+    """Strains that change along the rod, twist and bends about two axes, against SciPy's solution of R' = R K: where
+    the tip is, and how it is turned."""
     first, slope = np.array([0.8, 1.5, -1.1]), np.array([-0.6, 1.0, 2.0])
 
     def along(s, y):

@@ -223,7 +223,8 @@ class Surveyor:
     def __call__(self, q: np.ndarray, v: np.ndarray | None, t: float) -> Survey:
         """All rows at a state; without velocities at rest."""
         found = np.empty(self.size)
-        at, speed = (np.require(x, np.float64, "CW") for x in (q, self.rest if v is None else v))  # states may be views
+        given = q, self.rest if v is None else v
+        at, speed = (np.require(x, np.float64, ("C", "W")) for x in given)  # states may be views of others
         with Calling(self.laws):
             survey_state(*self.tables, float(t), at, speed, *self.fixed, found)
         parts = [found[place] for place in self.parts]

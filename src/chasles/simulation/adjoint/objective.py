@@ -59,7 +59,8 @@ class Measure:
         if not given:
             by_q, by_v = self._differentiated(t, q, v, counts)
         self._require_finite("has derivatives that are", np.concatenate([by_q, by_v], axis=1), t, counts)
-        return number, *(np.where(counts[:, None], weights[:, None] * part, 0.0) for part in (by_q, by_v))
+        along_q, along_v = (np.where(counts[:, None], weights[:, None] * part, 0.0) for part in (by_q, by_v))
+        return number, along_q, along_v
 
     def _require_finite(self, told: str, found: np.ndarray, t: np.ndarray, counts: np.ndarray) -> None:
         """ValueError unless numbers of the points that count are finite."""
