@@ -34,6 +34,8 @@ def test_rows_masses_and_violations_are_those_of_single_functions(mechanism):
     for _ in range(3):
         q, v, t = mechanism.random(rng), rng.normal(size=nv), 0.3
         seen, rows = survey(q, v, t), mechanism.constraint_rows(q, v, t)
+        spread = survey(np.repeat(q, 2)[::2], np.repeat(v, 2)[::2], t)  # every other number of an array
+        assert np.array_equal(spread.speed, seen.speed)
         off = mechanism.constraint_violation(q, v, t=t, scaled=True)
         for mine, other in (
             (seen.residual, rows.residual),
