@@ -146,13 +146,37 @@ def test_a_mesh_that_cannot_be_halved_is_not_judged():
     assert "multiples of four" in found["mesh"].note
 
 
+@pytest.mark.parametrize("modes", [None, 2])
+def test_the_estimate_is_told_in_joint_coordinates(modes):
+    """Of a rod with some strains, in motion at the start: elements of other meshes have together the strains and rates
+    that they had."""
+    line, rubber = rods.Line((0, 0, 0), (1, 0, 0)), rods.Material(1e6, density=1e3)
+    how = {"ends": ("ground", "free"), "strains": ("bend_y", "bend_z"), "modes": modes, "damping": 1e-2}
+
+    def run(n):
+        system = ch.System(rods=[ch.Rod("b", line, rods.Circle(0.02), rubber, elements=n, **how)])
+        mechanism, v = system.compile(), np.zeros(2 * (modes or n))
+        if modes is None:
+            v[0 :: 2 * 2], v[3 :: 2 * 2] = 8.0 / n, 8.0 / n  # bend_y, whose place in its joint changes
+        else:
+            v[0] = 8.0 / n
+        return ch.simulate(mechanism, (0, 0.05), v=v, certificate=False, save=np.linspace(0, 0.05, 6))
+
+    coarse, fine = run(8), run(32)
+    off = np.linalg.norm((coarse.rod("b").nodes - fine.rod("b").nodes[:, ::4])[..., 4:], axis=-1).max()
+    far = np.linalg.norm((coarse.rod("b").nodes - coarse.rod("b").nodes[:1])[..., 4:], axis=-1).max()
+    found = ch.certify(coarse)["mesh"]
+    assert off / far / 3 < found.value < 16 * off / far
+    assert found.tolerance is None
+    assert "not judged, as strains are chosen" in found.note
+
+
 def test_meshes_that_are_not_compared_say_why():
-    arm = ch.Rod(
-        "b", rods.Line((0, 0, 0), (1, 0, 0)), rods.Circle(0.02), rods.Material(1e6, density=1e3), strains="bend_y"
-    )
-    run = ch.simulate(ch.System(rods=[arm]), (0, 0.01), certificate=False)
-    assert "mesh of rods" in str(ch.certify(run))
-    assert "not judged: that is for coordinates" in ch.certify(run)["mesh"].note
+    line, rubber = rods.Line((0, 0, 0), (1, 0, 0)), rods.Material(1e6, density=1e3)
+    arm = ch.Rod("b", line, rods.Circle(0.02), rubber, ("ground", "free"), 4, strains="bend_y")
+    how = {"coordinates": "absolute", "method": "generalized_alpha", "step": 1e-3, "certificate": False}
+    run = ch.simulate(ch.System(rods=[arm]), (0, 0.01), **how)
+    assert "not judged: rod 'b' has some strains only" in ch.certify(run)["mesh"].note
 
 
 def test_the_strain_that_a_material_takes_is_judged():

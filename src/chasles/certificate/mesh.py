@@ -22,9 +22,13 @@ from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.lie import pose as pose_group
+from chasles.model.rod import FREE_END
+from chasles.model.rod_joints import mode_name, order_of_factors, polynomials
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.bodies.rod_mesh import with_elements
+from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 from chasles.simulation.runaway import LARGEST_USABLE
@@ -39,6 +43,7 @@ FEWEST = 16  # elements whose quarter still shows an order: two elements showed 
 LOWEST, HIGHEST = 1.0, 4.0  # orders that two differences may show
 ASSUMED = 2.0  # if there is one alone: of waves with fronts; what is smooth is of order 4, and is then overestimated
 SMALLEST = 1e-9  # motion [rad, lengths of a rod] that is none of rounding
+NONE = np.empty(0)  # of a node that no joint of its own carries
 INSTEAD = "rods.mesh_error(system, quantity) estimates it by runs of your own"
 
 
@@ -75,6 +80,9 @@ def mesh_of_rods(judge: Judge, t: np.ndarray, y: np.ndarray, limit: float) -> li
         half = again(lambda n: n // 2) if all(rod.elements % 2 == 0 for rod in system.rods) else None
         if half is not None and all(rod.elements % 4 == 0 and rod.elements >= FEWEST for rod in system.rods):
             quarter = again(lambda n: n // 4)
+    chosen = any(rod.strains for rod in system.rods)  # how coarse the model is: the estimate is told, and not judged
+    if finer is None and half is None and chosen:
+        return [Finding(MESH, math.nan, None, f"not judged: no run with other numbers of elements; {INSTEAD}")]
     if finer is None and half is None:
         note = "no run with other numbers of elements could be made; take multiples of four, with what is at nodes at "
         note += f"every fourth; or {INSTEAD}"
@@ -96,7 +104,11 @@ def mesh_of_rods(judge: Judge, t: np.ndarray, y: np.ndarray, limit: float) -> li
     how = "by twice as many elements" if finer is not None else "by half and a quarter of the elements"
     how = how if finer is not None or quarter is not None else "by half of the elements"
     note = f"largest of rod {name!r}, of how far it moves or bends; {how}"
-    return [Finding(MESH, error, limit, note + ("" if finer is not None else f", of order {order:.1f}"))]
+    if chosen:
+        note += "; not judged, as strains are chosen"
+    return [
+        Finding(MESH, error, None if chosen else limit, note + ("" if finer is not None else f", of order {order:.1f}"))
+    ]
 
 
 def elements_for(judge: Judge, error: float, limit: float) -> str:
@@ -109,10 +121,13 @@ def elements_for(judge: Judge, error: float, limit: float) -> str:
 def _impossible(task: Task) -> str:
     """Why a run with other meshes cannot be made of what is known, if so."""
     system = task.dynamics.mechanism.system
-    if not isinstance(task.dynamics, BodyDynamics):
-        return 'that is for coordinates="absolute"'
-    if limited := [rod.name for rod in system.rods if rod.strains]:
-        return f"rod {limited[0]!r} has some strains only"
+    limited = [rod for rod in system.rods if rod.strains]
+    if isinstance(task.dynamics.mechanism, ClosedMechanism):
+        return "loops in joint coordinates would have to be assembled again"
+    if isinstance(task.dynamics, BodyDynamics) and limited:
+        return f"rod {limited[0].name!r} has some strains only, and is in absolute coordinates"
+    if held := [rod.name for rod in limited if rod.ends[1] != FREE_END]:
+        return f"rod {held[0]!r} is held at its second end"
     if task.controller is not None or task.u is not None:
         return "inputs are for the joints of this mesh"
     if task.more["atol"] is not None and np.ndim(task.more["atol"]) > 0:
@@ -125,7 +140,7 @@ def _again(judge: Judge, start: Any, times: np.ndarray, part: Callable[[int], in
     task, system = judge.task, judge.task.dynamics.mechanism.system
     try:
         meshed = with_elements(system, {rod.name: part(rod.elements) for rod in system.rods})
-        other = _task(task, meshed, start)
+        other = (_task if isinstance(task.dynamics, BodyDynamics) else _tree_task)(task, meshed, start)
         steps, solution = checkpoints.again(other, task.method, times, {})
         judge.budget.used += spent(other, solution) * len(meshed.bodies) // max(len(system.bodies), 1)
         if not solution.success or len(steps.times) < len(times):
@@ -170,6 +185,49 @@ def _task(task: Task, meshed: System, start: Any) -> Task:
     if dynamics.mechanism.angles_counted == len(counted):  # over full turns, which poses do not show
         state[13 * dynamics.n : -1] = counted
     return replace(task, dynamics=dynamics, state=state)
+
+
+def _tree_task(task: Task, meshed: System, start: Any) -> Task:
+    """The same in joint coordinates: coordinates of joints by their names, of nodes by their places, and of strains so
+    that elements have together what they had."""
+    own, mechanism = task.dynamics, task.dynamics.mechanism
+    dynamics = dynamics_of(meshed, space=own.space_of_free)
+    if isinstance(dynamics.mechanism, ClosedMechanism):
+        raise ValueError("a loop")
+    given: list[np.ndarray] = []
+    for values, before, after in (
+        (start.q[0], mechanism.tree.coordinates, dynamics.mechanism.tree.coordinates),
+        (start.v[0], mechanism.tree.velocities, dynamics.mechanism.tree.velocities),
+    ):
+        numbers = {name: values[at] for name, at in before.items()}
+        for rod in meshed.rods:
+            _rename(mechanism.system.rod(rod.name), rod, numbers)
+        given.append(np.concatenate([numbers[name] for name in after]))
+    return replace(task, dynamics=dynamics, state=dynamics.start(task.span[0], given[0], given[1], None))
+
+
+def _rename(before: Any, rod: Any, numbers: dict[str, np.ndarray]) -> None:
+    """Give the joints of a rod of another mesh the numbers, by name, that they had. ValueError if a node is new."""
+    if not rod.strains:
+        every, left = divmod(before.elements, rod.elements)
+        if left:
+            raise ValueError("a node between those that there were")
+        numbers |= {f"{rod.name}[{k}]": numbers.get(f"{rod.name}[{k * every}]", NONE) for k in range(rod.elements + 1)}
+        return
+    count, parts = before.elements, range(len(rod.strains))
+    if before.modes is None:
+        found = np.array([numbers[before.nodes[k + 1]][order_of_factors(before, k)] for k in range(count)])
+    else:
+        modes = [[numbers[mode_name(before, part, m)][0] for m in range(before.modes)] for part in parts]
+        found = np.einsum("smn,sm->ns", polynomials(before), np.array(modes))
+    fine = np.repeat(found, rod.elements, axis=0) / rod.elements  # parts so small that both meshes are made of them
+    found = fine.reshape(rod.elements, count, -1).sum(axis=1)
+    if rod.modes is None:
+        numbers |= {rod.nodes[k + 1]: own[order_of_factors(rod, k)] for k, own in enumerate(found)}
+        return
+    for part, values in enumerate(polynomials(rod)):
+        shares = np.linalg.lstsq(values.T, found[:, part], rcond=None)[0]
+        numbers |= {mode_name(rod, part, m): shares[m : m + 1] for m in range(rod.modes)}
 
 
 def _node_twists(rod: Any, start: Any) -> np.ndarray:

@@ -72,7 +72,7 @@ def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) ->
     for k in range(n):
         (first, at), (second, to) = places[k], places[k + 1]
         frames = [pose_group.compose(np.array(at), before[k]), pose_group.compose(np.array(to), after[k])]
-        bodies, strains = [first, second], _order(rod, k)
+        bodies, strains = [first, second], order_of_factors(rod, k)
         if second == GROUND:  # which no joint can carry
             bodies.reverse()
             frames.reverse()
@@ -99,7 +99,7 @@ def intrinsic_forces(
 
     if rod.modes is None:
         for k in range(n):
-            order = _order(rod, k)[:: int(signs[k])]
+            order = order_of_factors(rod, k)[:: int(signs[k])]
             yield rod.nodes[k + 1], [push(k, strain) for strain in order]
         return
     values = polynomials(rod)
@@ -124,7 +124,7 @@ def coordinates_of(rod: Rod, between: np.ndarray) -> np.ndarray:
     for _ in range(NEWTON):
         for first in range(min(2, rod.elements)):
             part = np.s_[..., first::2, :]
-            order, place = _order(rod, first), pose_group.identity(between[part].shape[:-1])
+            order, place = order_of_factors(rod, first), pose_group.identity(between[part].shape[:-1])
             columns = np.zeros((*place.shape[:-1], 6, len(order)))
             for strain in reversed(order):
                 columns[..., strain] = pose_group.Ad_apply(pose_group.inverse(place), _screw(rod, strain))
@@ -134,7 +134,7 @@ def coordinates_of(rod: Rod, between: np.ndarray) -> np.ndarray:
     return found
 
 
-def _order(rod: Rod, k: int) -> list[int]:
+def order_of_factors(rod: Rod, k: int) -> list[int]:
     """In which order the strains of element k are the factors of its joint."""
     strains = list(range(len(rod.strains)))
     return strains[::-1] if k % 2 else strains
