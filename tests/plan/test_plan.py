@@ -288,6 +288,17 @@ WRONG = {
     "iterations": ({"iterations": 0}, "iterations is 0; expected a positive whole number"),
     "method": ({"method": "radau5"}, "is not an explicit method"),
     "duration": ({"duration": (2.0, 3.0)}, "with that of the span, 1, between them"),
+    "durations": ({"duration": 2.0}, "duration is 2.0; expected the shortest and the longest one"),
+    "text": ({"guess": "abc"}, "the guess is 'abc'; expected an array of numbers"),
+    "no limit": ({"limits": [3.0]}, "3.0 is no limit; expected keep or reach"),
+    "cost as limit": ({"limits": ch.plan.effort()}, "is no limit; expected keep or reach"),
+    "moving": (
+        {
+            "costs": ch.plan.tracking(ch.plan.frame("block", lambda t: np.stack([t, 0 * t, 0 * t], axis=1))),
+            "duration": (0.5, 3.0),
+        },
+        "frame 'block' depends on the time, and the duration is free; hold the duration",
+    ),
     "held end": ({"costs": ch.plan.duration()}, r"a cost of the duration needs a free end; give duration=\(shortest"),
 }
 

@@ -156,6 +156,18 @@ class Account:
     def _at(self, what: MotionQuantity, nodes: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray]:
         return what.numbers(self.tree, course.t[nodes], course.q[nodes], course.v[nodes])
 
+    def require_timeless(self, begin: float, end: float) -> None:
+        """ValueError if a quantity changes in time by itself: with a free duration its times would move."""
+        every: list[Any] = [*self.wishes, *(one.limit for one in self.restraints)]
+        q, v = self.tree.neutral()[None], np.zeros((1, self.tree.nv))
+        for one in every:
+            values = [self._numbers(one.quantity, np.array([t]), q, v)[0] for t in np.linspace(begin, end, 4)]
+            if any(not np.array_equal(values[0], other, equal_nan=True) for other in values[1:]):
+                raise ValueError(
+                    f"{CALLER}: {one.quantity.name} depends on the time, and the duration is free; hold the duration, "
+                    "or give one target for each node"
+                )
+
     def require_finite(self, course: Course) -> None:
         """ValueError if a quantity has no numbers along a motion."""
         every: list[Any] = [*self.wishes, *(one.limit for one in self.restraints)]

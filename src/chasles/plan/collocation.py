@@ -131,7 +131,7 @@ def collocate(
     )
     first = dynamics.split(state)[:2]
     require_start(account, begin, *first)
-    length = durations_of(duration, end - begin, account)
+    length = durations_of(duration, begin, end - begin, account)
     task = Collocation(account, first, begin, bounds_of(actuated, low, high), design, actuated, int(stages))
     program, z = task.program(guess, length)
     return task.result(solved(program, z, tolerance, iterations, solver), tolerance)

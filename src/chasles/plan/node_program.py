@@ -16,6 +16,7 @@ from chasles.plan.design import DesignedSystem
 from chasles.plan.nodes import LoopNodes, TreeNodes
 from chasles.plan.nonlinear import ProgramEnd
 from chasles.plan.outcome import InfeasibleError, warn_unsettled
+from chasles.plan.planner import numbers_of_guess
 from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import ClosedMechanism
 
@@ -63,7 +64,7 @@ class NodeProgram:
         """Coordinates at the nodes that δ is counted from."""
         if guess is None:
             return np.tile(self.first[0], (self.count + 1, 1))
-        value = np.array(guess, dtype=float)
+        value = numbers_of_guess(guess)
         if value.shape != (self.count + 1, self.mechanism.nq) or not np.isfinite(value).all():
             raise ValueError(
                 f"{CALLER}: the guess has shape {value.shape}; expected finite coordinates of all nodes, "

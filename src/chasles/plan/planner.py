@@ -59,7 +59,7 @@ def optimize(
     bounds = bounds_of(held, low, high)
     account = Account(held.mechanism, held.count, held.inputs, *terms_of(costs, limits))
     require_start(account, begin, *held.split(held.first))
-    length = durations_of(duration, end - begin, account)
+    length = durations_of(duration, begin, end - begin, account)
     inputs = np.ascontiguousarray(np.clip(guessed_inputs(guess, held), *bounds))
     solver = Ddp(held, account, bounds, length, duration is not None)
     points = held.roll(inputs, length[1] / held.count)
@@ -147,7 +147,10 @@ def held_steps(system: Any, begin: float, q: Any, v: Any, method: Any, steps: in
 
 def terms_of(costs: Any, limits: Any) -> tuple[list[Any], list[MotionLimit]]:
     """Lists of both, of which one may be given alone."""
-    every = [limits] if isinstance(limits, MotionLimit) else list(limits)
+    every = list(limits) if isinstance(limits, Sequence) else [limits]
+    for one in every:
+        if not isinstance(one, MotionLimit):
+            raise TypeError(f"{CALLER}: {one!r} is no limit; expected keep or reach")
     return list(costs) if isinstance(costs, Sequence) else [costs], every
 
 
@@ -183,7 +186,7 @@ def bounds_of(held: InputRange, low: Any, high: Any) -> np.ndarray:
     return found
 
 
-def durations_of(duration: Any, length: float, account: Account) -> tuple[float, float, float]:
+def durations_of(duration: Any, begin: float, length: float, account: Account) -> tuple[float, float, float]:
     """The shortest duration, that of the guess and the longest."""
     if duration is None:
         if account.durations:
@@ -192,19 +195,31 @@ def durations_of(duration: Any, length: float, account: Account) -> tuple[float,
                 "leave this cost out"
             )
         return length, length, length
-    least, most = (float(x) for x in duration)
+    try:
+        least, most = (float(x) for x in duration)
+    except (TypeError, ValueError):
+        raise ValueError(f"{CALLER}: duration is {duration!r}; expected the shortest and the longest one [s]") from None
     if not 0 < least <= length <= most:
         raise ValueError(
             f"{CALLER}: duration is {duration!r}; expected the shortest and longest one [s], with that of the span, "
             f"{length:g}, between them"
         )
+    if least < most:
+        account.require_timeless(begin, begin + length)
     return least, length, most
+
+
+def numbers_of_guess(guess: Any) -> np.ndarray:
+    try:
+        return np.array(guess, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{CALLER}: the guess is {guess!r}; expected an array of numbers") from None
 
 
 def guessed_inputs(guess: Any, held: HeldSteps) -> np.ndarray:
     if guess is None:
         return np.tile(_holding(held), (held.count, 1))
-    value = np.asarray(guess, dtype=float)
+    value = numbers_of_guess(guess)
     if value.shape not in ((held.count, held.inputs), (held.inputs,)):
         raise ValueError(
             f"{CALLER}: the guess has shape {value.shape}; expected ({held.count}, {held.inputs}), an input for each "

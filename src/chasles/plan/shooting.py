@@ -75,7 +75,7 @@ def shoot(
         raise ValueError(f"{CALLER}: parameters are for systems without loops and constraints")
     account = Account(held.mechanism, held.count, held.inputs, *terms_of(costs, limits), design=design.values)
     require_start(account, begin, *held.split(held.first))
-    length = durations_of(duration, end - begin, account)
+    length = durations_of(duration, begin, end - begin, account)
     if length[0] < length[2]:
         _require_timeless(held, end)
     task = Shooting(held, account, bounds_of(held, low, high), design)
