@@ -1,8 +1,9 @@
 """Problems of the gallery of opty (https://opty.readthedocs.io), planned: `python -m benchmarks.gallery_plans`.
 
 Beside each cost is one that was found by another program for the same task: direct collocation by the midpoint rule,
-with equations of motion written by hand, solved by CasADi and Ipopt in 300 to 1000 intervals. The last four are beside
-the value of the book, opty itself in 2000 intervals, the solution that opty publishes (251 nodes), and the known value.
+with equations of motion written by hand, solved by CasADi and Ipopt in 300 to 1000 intervals. The last five are beside
+the value of the book, opty itself in 2000 intervals, the solution that opty publishes (251 nodes), opty itself in 500
+intervals, and the known value.
 Inputs are held in steps here, so costs agree to the order of a step squared.
 """
 
@@ -153,13 +154,13 @@ def hanging() -> Any:
 
 
 def cylinder() -> Any:
-    """Along a cylinder of radius 1, on which the force itself holds the particle: it has a part towards the axis."""
+    """Along a cylinder of radius 1, on which the force itself holds the particle: it has a part toward the axis."""
     bodies = [ch.Body("arm", 1e-9, (0, 0, 0), POINT), ch.Body("particle", 1.0, (1.0, 0, 0), POINT)]
     joints = [
         ch.revolute("angle", "ground", "arm", axis=(0, 0, 1)),
         ch.prismatic("height", "arm", "particle", axis=(0, 0, 1)),
     ]
-    inward = plan.quantity(lambda t, q, v: v[:, 0] ** 2, "force towards the axis")
+    inward = plan.quantity(lambda t, q, v: v[:, 0] ** 2, "force toward the axis")
     end = np.array([np.pi, 4.0])
     return plan.collocate(
         *(ch.System(bodies, joints, gravity=(0, 0, 0)), (0, 10), 50, [plan.effort(), plan.tracking(inward)]),
@@ -216,6 +217,41 @@ def steamboat() -> Any:
 
 
 @ch.law
+def edge_law(t: Any, poses: Any, twists: Any, parameters: Any, out: Any) -> None:
+    """A point of the second body, on its x axis, does not move along its y axis."""
+    out[23], out[25] = parameters[0], 1.0
+
+
+def parking() -> Any:
+    """A car whose wheels do not slip sideways; the free joint stays in the plane by itself."""
+    inertia = 1200 * (2.0**2 + 3.0**2) / 12
+    bodies = [
+        ch.Body("car", 1200.0, (0, 0, 0), (inertia,) * 3),
+        ch.Body("wheels", 200.0, (0, 0, 0), (inertia / 32,) * 3),
+    ]
+    joints = [
+        ch.free("drive", "ground", "car"),
+        ch.revolute("steer", "car", "wheels", axis=(0, 0, 1), at=(1.5, 0, 0)),
+    ]
+    constraints = [
+        ch.CustomConstraint("rear", ("ground", "car"), edge_law, parameters=(-1.5,)),
+        ch.CustomConstraint("front", ("ground", "wheels"), edge_law, parameters=(0.0,)),
+    ]
+    motors = [
+        ch.Actuator("force", "drive", 3, lower=-300, upper=300),
+        ch.Actuator("torque", "steer", lower=-50, upper=50),
+    ]
+    system = ch.System(bodies, joints, constraints=constraints, actuators=motors, gravity=(0, 0, 0))
+    parked = plan.quantity(
+        lambda t, q, v: np.stack([q[:, 4], q[:, 5] - 2.0, q[:, 3], q[:, 7], v[:, 3], v[:, 6]], axis=1), "parked"
+    )
+    limits = [plan.reach(parked), plan.keep(plan.joint("steer"), -np.pi / 4, np.pi / 4)]
+    t = 30.0 * (np.arange(100) + 0.5) / 100
+    inputs = np.stack([np.where(np.abs(t - 15) > 7.5, 6.0, -6.0), 0.2 * np.sin(2 * np.pi * t / 30)], axis=1)
+    return plan.shoot(system, (0, 30), 100, plan.effort(), limits=limits, inputs=inputs, tolerance=1e-6)
+
+
+@ch.law
 def unstable_law(t: Any, pose: Any, twist: Any, parameters: Any, out: Any) -> None:
     out[3] = 3600.0 * pose[4] - (3600.0 + parameters[0] ** 2) * np.sin(parameters[0] * t)
 
@@ -251,6 +287,7 @@ PROBLEMS = {
         GalleryPlan("pendulum that comes to rest (Betts 10.103)", "∫ T² dt", 12.873885, hanging),
         GalleryPlan("particle on a cylinder", "∫ F² dt", 0.479250, cylinder),
         GalleryPlan("Mississippi steamboat", "∫ Σ T² dt / 40000 s + duration", 269241.9357 / 4e4, steamboat),
+        GalleryPlan("parallel parking", "∫ (F² + T²) dt", 320226.9, parking),
         GalleryPlan("identification (Betts 2003)", "p", np.pi, identification),
     )
 }
