@@ -64,6 +64,9 @@ def test_what_collocation_is_not_for():
         ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), solver="snopt")
     with pytest.raises(ValueError, match=r"the guess has shape \(2, 1\)"):
         ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), guess=np.zeros((2, 1)))
+    path = ch.plan.tracking(ch.plan.frame("block", np.zeros((4, 3))))
+    with pytest.raises(ValueError, match="frame 'block' has a target for each node, and collocate tracks between"):
+        ch.plan.collocate(block(), (0, 1), 3, [ch.plan.effort(), path])
     with pytest.raises(ch.errors.InfeasibleError, match="violated"):
         ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), limits=GOAL, low=-1, high=1, solver="scipy")
 

@@ -129,6 +129,12 @@ def collocate(
     account = Account(
         dynamics.mechanism, int(intervals), actuated.inputs, *terms_of(costs, limits), design=design.values
     )
+    for wish in account.wishes:
+        if _always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
+            raise ValueError(
+                f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
+                "give a function of time, or the nodes by when="
+            )
     first = dynamics.split(state)[:2]
     require_start(account, begin, *first)
     length = durations_of(duration, begin, end - begin, account)
