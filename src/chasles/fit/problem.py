@@ -22,6 +22,7 @@ from chasles.model.system import System
 from chasles.simulation.batch.variants import WHERE, Variants
 
 LATE = 3.0  # times the length of the data: if it begins so long after the start, its clock is another one
+LONG = 100.0  # times of data beyond so many spans of the model look like another unit
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,12 @@ def _span(study: Study, data: Recording) -> tuple[float, float]:
             f"{data.name} is from {first:g} to {last:g} s, long after the start of the model at {begin:g} s. If its "
             f"clock began earlier, subtract {first - begin:g} from its times, or give span=({first:g}, {end} to start "
             f"there; if the motion really began at {begin:g} s, give span=({begin:g}, {end}"
+        )
+    planned = study.options.get("span")
+    if planned is not None and last - begin > LONG * (float(planned[1]) - begin) > 0:
+        raise ValueError(
+            f"{data.name} lasts until {last:g} s, and the model is simulated to {float(planned[1]):g} s: are its times "
+            f"in ms? Name their column t [ms]; if they are right, give span=({begin:g}, {end}"
         )
     return begin, last
 

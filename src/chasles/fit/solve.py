@@ -138,7 +138,8 @@ def _judged(far: list[Unexplained], least: Least, search: Search | None) -> tupl
             said += f"; {starts} ways ended at the same values, so the model lacks something; intervals are too narrow"
             return True, said, [said]
         said += (
-            "; this looks like a local minimum, or the model lacks something. Intervals do not hold. "
+            "; this looks like a local minimum, the model lacks something, or a column has another unit (its header "
+            "may name it: x [mm]). Intervals do not hold. "
             f"{f'The best of {starts} ways was taken' if starts > 1 else 'One start was tried'}: give other starts, "
             "narrower ranges, or data of a shorter time"
         )
