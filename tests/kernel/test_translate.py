@@ -11,8 +11,10 @@ import textwrap
 import numba
 import numpy as np
 import pytest
+from numba.core.runtime import rtsys
+from numba.core.runtime._nrt_python import memsys_disable_stats, memsys_enable_stats
 
-from chasles.kernel.compiler import PackageCompiler
+from chasles.kernel.compiler import InlinedPackageCompiler, PackageCompiler
 from chasles.kernel.machine_code import Compiled
 from chasles.kernel.policy import COMPILED, COMPILER_FLAGS, PLAIN
 from chasles.kernel.translate import function as translate
@@ -63,6 +65,60 @@ def test_arrays():
         one, other = np.arange(7.0), np.arange(7.0)
         assert mine(one, x, n) == theirs(other, x, n)
         np.testing.assert_array_equal(one, other)
+
+
+def middle(x, n):
+    return x[1:n]
+
+
+def two_parts(x, n):
+    return middle(x, n)[0], (x[n:], middle(x, n))
+
+
+def doubled(x, n):
+    y = np.empty(n)
+    y[0] = 2.0 * x[n]
+    return y
+
+
+def counting(function, **names):
+    """A kernel whose references Numba would count, with these kernels in its scope."""
+    function.__globals__.update(names)
+    inlined = {"pipeline_class": InlinedPackageCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(_nrt=True, forceinline=True, **inlined)(function)
+
+
+def test_views_that_are_given_back_leave_the_counting_of_references_to_numba():
+    """A function that counts takes views of its own array from kernels that do not count: the array is freed once, and
+    not before its time. What a kernel allocates is freed too: such a kernel is left to Numba."""
+    before, view, new = len(translate.LEFT), counting(middle), counting(doubled)
+    parts = counting(two_parts, middle=view)
+
+    @numba.njit
+    def outer(n):
+        total = 0.0
+        for k in range(n):
+            x = np.empty(8)
+            for i in range(8):
+                x[i] = i + k
+            first, (end, inside) = parts(x, 5)
+            total += first + end[2] + inside[3]
+            alone = view(x, 5)
+            total += alone[0]
+            other = np.empty(8)  # would take the place of x, if that were freed with its views
+            for i in range(8):
+                other[i] = 0.0
+            total += x[3] + other[k % 8] + new(x, 3)[0]
+        return total
+
+    memsys_enable_stats()
+    outer(1)
+    assert [name for _, name, _ in translate.LEFT[before:]] == ["doubled"]
+    start = rtsys.get_allocation_stats()
+    assert outer(50) == sum(2 * (1 + k) + (7 + k) + (4 + k) + 3 * (3 + k) for k in range(50))
+    end = rtsys.get_allocation_stats()
+    memsys_disable_stats()
+    assert end.mi_alloc - start.mi_alloc == end.mi_free - start.mi_free == 150
 
 
 def made(text):

@@ -76,8 +76,9 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
     `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if part of the
-    package, releases the interpreter lock. A kernel that makes arrays says `allocates=True`. With NUMBA_DISABLE_JIT=1
-    both return the plain Python function, which then runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
+    package, releases the interpreter lock. A kernel that makes arrays, or gives back views, says `allocates=True`.
+    With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then runs on whole NumPy columns instead of
+    lanes (see `kernel.lanes`).
     """
     if function is None:
         return lambda f: kernel(f, entry=entry, allocates=allocates)  # type: ignore[call-overload]

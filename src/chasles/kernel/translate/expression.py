@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from llvmlite import ir
+from numba import carray
 from numba.core import types
 from numba.core.typing.templates import signature
 
@@ -29,6 +30,16 @@ ON_FLOATS = {operator.add: "fadd", operator.sub: "fsub", operator.mul: "fmul"}
 ARRAY = {"size": "nitems", "shape": "shape"}  # what Numba calls these fields of an array
 FLOAT, INTEGER = types.float64, types.int64
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
+
+
+def _views(kind: Any) -> bool:
+    """Whether a function that gives an array gives a view: `carray`, or one of the package that writes LLVM's code."""
+    key = getattr(kind, "typing_key", None)
+    return key is carray or str(getattr(key, "__module__", "")).startswith("chasles.")
+
+
+def _holds_arrays(kind: Any) -> bool:
+    return isinstance(kind, types.Array) or (isinstance(kind, types.BaseTuple) and any(map(_holds_arrays, kind)))
 
 
 class UntranslatedError(Exception):
@@ -54,6 +65,7 @@ class Expressions:
 
     def __init__(self, typing: Any, context: Any, function: FunctionType):
         self.typing, self.context, self.function = typing, context, function
+        self.counted = False  # whether Numba's way counts references to arrays; this one does not
         self.scope: dict[str, Value] = {}  # the local variables
         self.locals = frozenset(function.__code__.co_varnames)
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
@@ -307,6 +319,8 @@ class Expressions:
         found = self._signature(kind, kinds, tuple((name, self.kind(one)) for name, one in named.items()))
         if isinstance(found.return_type, types.Phantom):
             raise UntranslatedError("a call that gives nothing that is there")
+        if self.counted and isinstance(found.return_type, types.Array) and not _views(kind):
+            raise UntranslatedError("an array is made, which somebody has to free")
         codes = self._folded_arguments(found, positional, named)
         if found.recvr:
             codes = [function.code, *codes]
@@ -366,5 +380,7 @@ class Expressions:
             return_if_error(self.context, self.builder, status)
         if isinstance(described.restype, types.Optional):
             raise UntranslatedError("a kernel that gives a value or None")
+        if self.counted and not hasattr(compiled.library, "raises") and _holds_arrays(described.restype):
+            raise UntranslatedError("a kernel of Numba's gives an array, which somebody may have to free")
         self.context.add_linking_libs((compiled.library,))
         return Value(described.restype, result)

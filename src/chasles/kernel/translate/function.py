@@ -31,7 +31,7 @@ def translated(state: Any, library: Any) -> Any:
     """What Numba's compiler would give for the function of `state`, made from its syntax tree; None if this compiler
     does not know something in it."""
     function = state.func_id.func
-    if state.func_ir is not None or state.flags.boundscheck or state.flags.nrt:
+    if state.func_ir is not None or state.flags.boundscheck:
         return None
     tree = tree_of(function)
     if tree is None or not _plain(tree):
@@ -72,9 +72,10 @@ class _Function:
         )
         self.environment = Environment.from_fndesc(self.described)
         self.module = library.create_ir_module(self.described.unique_name)
-        self.context = target.subtarget(environment=self.environment, fndesc=self.described)
+        # references are not counted, whatever the flags say: nothing is allocated here, so nothing has to be freed
+        self.context = target.subtarget(environment=self.environment, fndesc=self.described, enable_nrt=False)
         self.body = Statements(state.typingctx, self.context, identity.func, tree)
-        self.body.wider = wider
+        self.body.wider, self.body.counted = wider, flags.nrt
 
     def compiled(self) -> Any:
         """The compiled function, as Numba keeps it."""
@@ -103,7 +104,8 @@ class _Function:
             body.returned.append((body.builder.block, body.constant(None)))
         kinds = [body.kind(value) for _, value in body.returned]
         described.restype = result = body.common(kinds) if kinds else types.none
-        if isinstance(result, types.Array) and not all(id(value) in arguments for _, value in body.returned):
+        given = all(id(value) in arguments for _, value in body.returned)
+        if isinstance(result, types.Array) and not (given or body.counted):
             raise UntranslatedError("an array is given back that was not given")
         _retype(function, convention.get_function_type(result, described.argtypes))
         ends = {id(block) for block, _ in body.returned}
@@ -111,7 +113,10 @@ class _Function:
         self.library.raises = any(isinstance(block.terminator, Ret) for block in others)
         for block, value in body.returned:
             body.builder.position_at_end(block)
-            code = context.get_return_value(body.builder, result, body.cast(value, result))
+            code = body.cast(value, result)
+            if body.counted:
+                code = _uncounted(context, body.builder, result, code)
+            code = context.get_return_value(body.builder, result, code)
             convention.return_value(body.builder, code)
         body.builder.position_at_end(tail)
         body.builder.branch(first)
@@ -154,6 +159,21 @@ class _Function:
             metadata=state.metadata,
             reload_init=list(self.library._reload_init),
         )
+
+
+def _uncounted(context: Any, builder: ir.IRBuilder, kind: Any, code: Any) -> Any:
+    """What is given back, with arrays whose references nobody counts: a caller that counts would take one away that was
+    never added."""
+    if isinstance(kind, types.Array):
+        for name in ("meminfo", "parent"):
+            at = context.data_model_manager[kind].get_field_position(name)
+            code = builder.insert_value(code, ir.Constant(code.type.elements[at], None), at)
+    elif isinstance(kind, types.BaseTuple):
+        for k, one in enumerate(kind):
+            if isinstance(one, types.Array | types.BaseTuple):
+                part = _uncounted(context, builder, one, builder.extract_value(code, k))
+                code = builder.insert_value(code, part, k)
+    return code
 
 
 def _retype(function: ir.Function, kind: ir.FunctionType) -> None:
