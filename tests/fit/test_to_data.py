@@ -196,9 +196,7 @@ def test_a_clock_that_is_not_the_model_s_is_refused(pendulum):
         ch.fit.to_data(pendulum, {**data, "t": T - 0.5}, "length")
     with pytest.raises(ValueError, match=r"is from 100 to 101.47 s, long after .* subtract 100 from its times"):
         ch.fit.to_data(pendulum, {**data, "t": T + 100}, "length")
-    with pytest.raises(
-        ValueError, match=r"lasts until 1470 s, and the model .* to 5 s: are its times in ms\?"
-    ):
+    with pytest.raises(ValueError, match=r"lasts until 1470 s, and the model .* to 5 s: are its times in ms\?"):
         ch.fit.to_data(pendulum, {**data, "t": 1000 * T}, "length")
 
 
