@@ -96,7 +96,7 @@ def test_a_parameter_of_this_name_has_the_first_word(tmp_path):
         ({"joint": "sldie"}, r"constraints\[0\].joint: is 'sldie'; did you mean 'slide'"),
         ({"value": "start + 0.3 * smoth(t, 0, 1)"}, "smoth"),
         ({"value": "start + 0.3"}, "'crank' = 1.5708 rad"),
-        ({"value": "start + wrong"}, "'wrong' is no parameter"),
+        ({"value": "start + wrong"}, "'wrong' is not a parameter"),
     ],
 )
 def test_mistakes(tmp_path, change, said):

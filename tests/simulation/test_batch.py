@@ -423,7 +423,7 @@ def test_errors_say_what_is_wrong_and_where():
     wrong("no option 'stp'; did you mean 'step'", TypeError, q=good, stp=0.1)
     wrong("threads is 0", q=good, threads=0)
     wrong("no parameter 'mas'; did you mean 'mass'", system=lambda mass: pendulum(), parameters={"mas": [1.0]})
-    wrong("a int is no system", TypeError, system=3, q=good)
+    wrong("a int is not a system", TypeError, system=3, q=good)
     wrong(r"control has shape \(3, 2\)", q=good, control=np.zeros((3, 2)))
     wrong("control is an array", q=good, control=np.zeros((3, 1)), period=0.1)
     wrong("control has 3 periods of 0.1 s; the span has 2", q=good, control=np.zeros((3, 3, 1)), period=0.1)

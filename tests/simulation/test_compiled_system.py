@@ -7,6 +7,7 @@ import pytest
 
 import chasles as ch
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.model.mimic import as_couplings
 from chasles.model.scale import length_of
 from chasles.once import once
 from chasles.relative.loop.closed import compiled
@@ -103,3 +104,16 @@ def test_trees_of_the_same_form_share_their_analysis():
     assert np.array_equal(found.tables.acting.values, own.tables.acting.values)
     q, v = [0.3], [0.5]
     assert found.forward_dynamics(q, v, [0.0]) == own.forward_dynamics(q, v, [0.0])
+
+
+def test_followers_are_no_couplings_of_a_mechanism_that_was_compiled_before():
+    """A system with followers alone is a tree, also after its like with couplings, whose tables would fit."""
+    bodies = [ch.Body(name, 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)) for name in ("a", "b")]
+    joints = [
+        ch.revolute("first", "ground", "a", axis=(0, 1, 0)),
+        ch.revolute("second", "a", "b", axis=(0, 1, 0), at=(1, 0, 0), mimic="first", mimic_ratio=-2.0),
+    ]
+    system = ch.System(bodies, joints)
+    coupled = as_couplings(system).compile()
+    assert coupled.nv == 2
+    assert system.compile().nv == 1

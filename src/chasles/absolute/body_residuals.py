@@ -102,7 +102,7 @@ class BodyResiduals:
                 *(residual_tangent.residuals_address(), self.integers, mechanism.packed, self.packed, self.acting),
                 *(states.t, states.forced, states.angles, controls),
                 *(states.q, states.v, states.rate, states.lam, states.zeta),
-                *(*self._room, values, derivatives),
+                *(*self._workspace, values, derivatives),
             )
         return values, derivatives
 
@@ -113,7 +113,7 @@ class BodyResiduals:
         return Calling(laws, bool(self.notes))
 
     @cached_property
-    def _room(self) -> tuple[np.ndarray, ...]:
+    def _workspace(self) -> tuple[np.ndarray, ...]:
         """Workspace: motion, then duals of the numbers of forces, of q, V, of work and of the result."""
         of_forces = buffer(len(self.mechanism.forces.values))
         of_forces[::WIDTH] = self.mechanism.forces.values

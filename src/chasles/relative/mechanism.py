@@ -72,7 +72,7 @@ class Mechanism:
         self._take(system, tables_of(system, threads, sprung))
 
     @classmethod
-    def of_tables(cls, system: System, tables: TreeTables) -> Mechanism:
+    def _of_tables(cls, system: System, tables: TreeTables) -> Mechanism:
         """The mechanism of a system whose tables are there."""
         found = object.__new__(cls)
         found._take(system, tables)

@@ -39,4 +39,4 @@ def tree_like(base: Mechanism, system: System, joints: Mapping[str, Joint]) -> M
     tables = base.tables.with_numbers(system, replace(tree, numbers=numbers, joints=own), same)
     if not same and not np.array_equal(tables.acting.table, base.tables.acting.table):
         return None
-    return Mechanism.of_tables(system, tables)
+    return Mechanism._of_tables(system, tables)

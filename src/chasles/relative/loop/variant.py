@@ -15,7 +15,7 @@ from chasles.model.body import Body
 from chasles.model.joint import Joint
 from chasles.model.mimic import as_couplings
 from chasles.model.system import System
-from chasles.relative.loop.spanning import acted_on, share
+from chasles.relative.loop.spanning import acted_on, closing_joints, share
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.variants import tree_like
 
@@ -54,8 +54,8 @@ def variant(base: Mechanism | ClosedMechanism, system: System) -> Mechanism | Cl
     """The mechanism of a system of the same form; None if it has to be analyzed by itself."""
     old = base.system
     if any(joint.mimic is not None for joint in system.joints):
-        if isinstance(base, Mechanism):
-            return None
+        if isinstance(base, Mechanism) or not (system.constraints or closing_joints(system, base.cut)):
+            return None  # joints that follow others are couplings beside other constraints only
         system = as_couplings(system)
     same = ("frames", "actuators", "constraints", "rods", "reduced", "name")
     if any(getattr(system, name) != getattr(old, name) for name in same) or old.rods or old.reduced:
