@@ -30,6 +30,8 @@ def work(name: str, *needs: str) -> Callable[[Any], Any]:
 
 # ---------------------------------------------------------------- trees, against Pinocchio
 
+STATES = 128  # whose derivatives are one batch
+
 
 @work("trees", "pinocchio")
 def trees() -> Callable[[], Iterator[Timed]]:
@@ -40,7 +42,7 @@ def trees() -> Callable[[], Iterator[Timed]]:
     for title in ("arm, 7 joints", "humanoid, 36 velocities"):
         mechanism = Mechanism(tree_speed.MECHANISMS[title]())
         pairs[title] = tree_speed.Pair(mechanism, 1024, tree_speed.CACHED_NUMBERS)
-        slopes[title] = derivative_speed.Pair(mechanism, 128)
+        slopes[title] = derivative_speed.Pair(mechanism, STATES * 3 * mechanism.nv**2)
         pairs[title].deviations()
         slopes[title].deviations()
 
