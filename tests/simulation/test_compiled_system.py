@@ -117,3 +117,21 @@ def test_followers_are_no_couplings_of_a_mechanism_that_was_compiled_before():
     coupled = as_couplings(system).compile()
     assert coupled.nv == 2
     assert system.compile().nv == 1
+
+
+@pytest.mark.parametrize("text", ["-5 * q('{}')", "-5 * distance('{}', 'ground')"])
+def test_laws_that_see_other_joints_or_bodies_are_others(text):
+    """Their programs are equal, for they count what they see; a mechanism that was compiled before does not fit."""
+    bodies = [ch.Body(name, 1.0, (0, 0, -0.2), (0.02, 0.03, 0.025)) for name in ("a", "b")]
+    joints = [
+        ch.revolute("a", "ground", "a", axis=(0, 1, 0)),
+        ch.revolute("b", "a", "b", axis=(0, 1, 0), at=(0, 0, -0.4)),
+    ]
+    one, other = (
+        ch.System(bodies, joints, forces=[ch.JointForce("motor", "b", text.format(name))]) for name in ("a", "b")
+    )
+    assert one != other
+    forces = [system.compile().applied_forces([0.3, -0.2], [0.0, 0.0]).tau[1] for system in (one, other)]
+    if "distance" not in text:
+        assert forces == pytest.approx([-5 * 0.3, 5 * 0.2])
+    assert forces[0] != forces[1]

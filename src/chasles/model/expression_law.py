@@ -60,10 +60,15 @@ class Expression(Law):
         return f"Expression({self.value!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expression) and self.program == other.program
+        return isinstance(other, Expression) and self._meaning == other._meaning
 
     def __hash__(self) -> int:
-        return hash(self.program)
+        return hash(self._meaning)
+
+    @property
+    def _meaning(self) -> tuple[Any, ...]:
+        """A program counts the joints and frames that it sees; their names are beside it."""
+        return self.program, self.seen, self.variables, self.breaks
 
     def __reduce__(self) -> Any:
         return _again, (self.value, self.variables, self.rates, self.sees)
