@@ -182,7 +182,8 @@ start = {"v": {"first": (0.5, -0.3, 0.2), "second": 1.0}}
 run = ch.simulate(pair, (0.0, 0.5), coordinates="absolute", method=method_from(sys.argv[1]), step=0.01,
                   certificate=False, progress=False, **start)
 assert run.success and run.t[-1] == 0.5
-digest = hashlib.sha256(np.ascontiguousarray(run.y).tobytes())
+digest = hashlib.sha256(np.ascontiguousarray(run.q).tobytes())
+digest.update(np.ascontiguousarray(run.v).tobytes())
 digest.update(np.ascontiguousarray(run["two"].acceleration).tobytes())
 print(digest.hexdigest(), len(function.LEFT))
 """
