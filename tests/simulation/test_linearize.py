@@ -85,6 +85,17 @@ def test_masses_on_springs():
     assert np.allclose(np.sort_complex(found.eigenvalues), np.sort_complex(np.linalg.eigvals(expected)), atol=1e-12)
 
 
+@pytest.mark.parametrize("stiffness", [1e-60, 1e-30, 1.0, 1e30])
+def test_springs_of_any_stiffness_have_their_frequency(stiffness):
+    """ω² = k/m: balanced by powers of two that no integer holds, as rounding beside large entries may be, too."""
+    bodies, joints = (
+        [ch.Body("mass", 4.0)],
+        [ch.prismatic("rail", "ground", "mass", axis=(1, 0, 0), stiffness=stiffness)],
+    )
+    found = ch.linearize(ch.System(bodies, joints, gravity=(0, 0, 0))).eigenvalues
+    np.testing.assert_allclose(found, [0.5j * stiffness**0.5, -0.5j * stiffness**0.5], rtol=1e-12)
+
+
 @pytest.mark.parametrize("model", ["all kinds", pytest.param("chain", marks=pytest.mark.study)])
 def test_derivatives_of_the_accelerations_against_the_oracle(model):
     parts = models.MODELS[model]()

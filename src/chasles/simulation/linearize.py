@@ -106,7 +106,8 @@ class Linearization:
             return np.zeros(0, dtype=complex), np.zeros((0, 0), dtype=complex), np.zeros(0)
         import scipy.linalg  # a third of a second, and nothing else needs it
 
-        balanced, scaling = scipy.linalg.matrix_balance(self.A, permute=False)
+        # not matrix_balance: it makes integers of the factors, which overflow where entries of A are rounding
+        balanced, _, _, scaling, _ = scipy.linalg.lapack.dgebal(self.A, scale=True, permute=False)
         values, left, right = scipy.linalg.eig(balanced, left=True)
         with np.errstate(divide="ignore"):
             condition = 1.0 / np.abs(np.einsum("ik,ik->k", left.conj(), right))  # columns have length 1
@@ -115,7 +116,7 @@ class Linearization:
         digits = [float(f"{size:.8e}") for size in sizes]  # as many as decide about the order
         share = np.round(np.divide(values.real, sizes, out=np.zeros(len(sizes)), where=sizes > 0), 9)
         order = np.lexsort((-values.imag, share, digits))
-        return values[order], (scaling @ right)[:, order], error[order]
+        return values[order], (scaling[:, None] * right)[:, order], error[order]
 
     @property
     def eigenvalues(self) -> np.ndarray:
