@@ -182,3 +182,16 @@ def test_spaces_given_for_each_body_beside_auto_and_nothing_to_run():
     assert names == ["mapping", "auto"]
     with pytest.raises(ValueError, match="nothing to run"):
         study("double_pendulum", methods=["energy_momentum"], spaces=["SE3"])
+
+
+def test_rods_are_compared_by_implicit_methods():
+    """Explicit ones cannot take steps of this length: axial waves are fast. The reference is implicit too."""
+    rubber, line = ch.rods.Material(1e8, 0.3, 1000.0), ch.rods.Line((0, 0, 0), (1, 0, 0))
+    rod = ch.Rod("b", line, ch.rods.Circle(0.02), rubber, ("ground", "free"), 4, damping=1e-3)
+    found = ch.compare(ch.System(rods=[rod]), (0.0, 0.02), steps=[2e-3, 1e-3], spaces=["SO3xR3"])
+    assert found.methods == ("generalized_alpha", "bliedf2", "radau5")
+    assert found.reference == "radau5 at 1e-10"
+    errors = {row.method: row.error for row in found.rows if row.step == 1e-3}
+    assert errors["radau5"] < errors["generalized_alpha"] < 1e-3
+    assert "fastest" in found.recommendation()
+    assert found.reference_error < 1e-6

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
+from chasles.integrate.method_name import named_method
 from chasles.integrate.options import check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import Interrupted, helping
@@ -26,9 +27,11 @@ from chasles.study.choice import RunGroup, all_groups, index_of, methods_of
 from chasles.study.comparison import AUTO, Comparison, Row
 
 METHODS = ("rk4", "dopri5", "dop853", "cf4", "cg3")
+STIFF_METHODS = ("generalized_alpha", "bliedf2", "radau5")  # where there are rods, whose axial waves are fast
 STABILIZATIONS = (None, "projection")
 REPEATS = 3  # runs of which the fastest counts
 TIGHT = {"rtol": 1e-13, "atol": 1e-13}
+TIGHT_STIFF, LESS_TIGHT = 1e-10, 1e-8  # of rods, whose groups take the same steps: their error is seen by the tolerance
 STEPS = 500  # of the longest step of a study in its span, if no steps are given
 HALVINGS = 4
 
@@ -41,7 +44,7 @@ def compare(
     *,
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
-    methods: str | Iterable[Any] = METHODS,
+    methods: str | Iterable[Any] | None = None,
     spaces: Sequence[Any] = (SE3_NAME, SO3XR3_NAME, AUTO),
     stabilizations: Sequence[str | None] = STABILIZATIONS,
     steps: Sequence[float] | None = None,
@@ -54,7 +57,8 @@ def compare(
     "all" explicit ones; those for constrained systems need no stabilization and run once. `spaces` are "SE3", "SO3xR3",
     mappings of bodies, and "auto", which is left out where it takes the same space for all bodies; `stabilizations` are
     None and "projection". `steps` [s] are fixed steps, by default five, each half of the one before. Errors are against
-    order 8 at tolerance 1e-13. `tell` is called before each group of runs, with how many are done, how many there are,
+    order 8 at tolerance 1e-13. With rods, which are stiff, the methods are implicit by default, and errors are against
+    "radau5" at 1e-10. `tell` is called before each group of runs, with how many are done, how many there are,
     and a line of text on the next. Ctrl-C raises `Interrupted`, whose `result` has the runs that are done.
     """
     start, end = check_span(span)
@@ -62,6 +66,8 @@ def compare(
     for stabilization in stabilizations:
         if stabilization not in STABILIZATIONS:
             raise ValueError(f'compare: stabilization {stabilization!r}; expected "projection" or None')
+    if methods is None:
+        methods = STIFF_METHODS if system.rods else METHODS
     groups = all_groups(system, methods_of(methods), spaces, stabilizations)
     if not groups:
         raise ValueError(
@@ -70,8 +76,14 @@ def compare(
     say = tell or (lambda done, total, next_one: None)
     case = _Case(system, (start, end), {"q": q, "v": v, "poses": poses, "twists": twists})
     say(0, len(groups), "reference")
+    if system.rods:
+        best, tight = named_method("compare", "radau5"), [{"rtol": x, "atol": x} for x in (TIGHT_STIFF, LESS_TIGHT)]
+        reference = f"radau5 at {TIGHT_STIFF:g}"
+    else:
+        best, tight, reference = RKMK("dop853"), [TIGHT, TIGHT], Comparison.reference
     truth, second = (
-        case.run(space, "projection", RKMK("dop853"), save="final", **TIGHT) for space in (SO3XR3_NAME, SE3_NAME)
+        case.run(space, "projection", best, save="final", **how)
+        for space, how in zip((SO3XR3_NAME, SE3_NAME), tight, strict=True)
     )
     if not (truth.success and second.success):
         raise ArithmeticError(f"compare: the reference could not be computed: {truth.message}")
@@ -93,6 +105,7 @@ def compare(
         tuple(rows),
         _errors(second, truth)[0],
         stop is None,
+        reference,
     )
     if stop is not None:
         raise Interrupted(f"compare: interrupted after {len(rows)} runs", found) from None

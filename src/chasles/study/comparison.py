@@ -67,7 +67,8 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All runs of a study. `reference_error` is how far two references on different groups are apart."""
+    """All runs of a study. `reference` says what errors are against; `reference_error` is how far two such runs, on
+    different groups, are apart."""
 
     name: str
     span: tuple[float, float]
@@ -75,6 +76,7 @@ class Comparison:
     rows: tuple[Row, ...]
     reference_error: float
     complete: bool = True  # or interrupted
+    reference: str = "order 8 at 1e-13"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -190,7 +192,7 @@ class Comparison:
         """
         rows = [row for row in self.rows if np.isfinite(row.error)]
         if not rows:
-            return "no run succeeded: try shorter steps"
+            return "no run succeeded: try shorter steps; for stiff systems implicit methods, such as radau5"
         if error is None:
             error = float(np.exp(np.mean([np.log(max(row.error, 1e-16)) for row in rows])))
         wanted = {
