@@ -11,11 +11,13 @@ import chasles as ch
 from chasles import rods
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
+from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.rod_joints import polynomials
+from chasles.model.rod_modes import shapes
 from tests.rods.test_statics import BEND, SLENDER, bend, cantilever
 
 BENDING = ("twist", "bend_y", "bend_z")
+FORCES = ("stiffness", "damping")
 RUBBER = rods.Material(1e7, 0.3, 1000.0)
 
 
@@ -38,37 +40,80 @@ def test_elastica_is_of_order_two(strains):
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
 
 
-def test_the_steps_along_a_rod_of_polynomials_are_of_order_two():
-    """Strains that change along the rod, twist and bends about two axes, against SciPy's solution of R' = R K: where
-    the tip is, and how it is turned."""
-    first, slope = np.array([0.8, 1.5, -1.1]), np.array([-0.6, 1.0, 2.0])
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize(("strains", "bound"), [(("bend_z",), 5e-6), (BENDING, 2e-5), (rods.STRAINS, 2e-5)])
+def test_the_steps_along_a_rod_of_polynomials_are_of_order_four(strains, bound, curved):
+    """Strains that change along the rod, also of a reference that is bent and twisted, against SciPy's solution of
+    g' = g ξ: where the tip is, and how it is turned. With elements "helix" they are of order two."""
+    first, slope = np.array([0.8, 1.5, -1.1, 0.1, 0.05, -0.1]), np.array([-0.6, 1.0, 2.0, 0.1, -0.1, 0.2])
+    own = [rods.STRAINS.index(name) for name in strains]
+    curve = rods.Helix((0, 0, 0), (0, 0.5, 0), (0, 0, 1), 0.4, 0.3) if curved else rods.Line((0, 0, 0), (1, 0, 0))
+    line = ch.Rod("b", curve, rods.Circle(0.02), RUBBER, ("ground", "free"), 8, twist=1.2 * curved)
+    start, near = replace(line, twist=0.0).poses(np.array([0.0, 0.1]))
+    helix = pose_group.log(pose_group.compose(pose_group.inverse(start), near)) / 0.1  # the same all along
+    rate = line.twist / line.length
 
     def along(s, y):
-        R, k = y[:9].reshape(3, 3), first + slope * s
-        K = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
-        return np.concatenate([(R @ K).ravel(), R[:, 0]])
+        strain, reference = np.zeros(6), pose_group.Ad_apply(pose_group.exp([-rate * s, 0, 0, 0, 0, 0]), helix)
+        strain[own] = (first + slope * s / line.length)[own]
+        k, c = (reference + strain)[:3] + rate * np.eye(3)[0], (reference + strain)[3:]
+        R, K = y[:9].reshape(3, 3), np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
+        return np.concatenate([(R @ K).ravel(), R @ c])
 
-    start = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
-    known = solve_ivp(along, (0, 1), start, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
-    errors = []
-    for n in (8, 16):
-        rod = ch.Rod("b", rods.Line((0, 0, 0), (1, 0, 0)), rods.Circle(0.02), RUBBER, ("ground", "free"), n)
-        rod = replace(rod, strains=BENDING, modes=2)
-        mechanism, q = ch.System(rods=[rod]).compile(), {}
-        for k, (name, values) in enumerate(zip(BENDING, polynomials(rod), strict=True)):
-            strains = (first[k] + slope[k] * (np.arange(n) + 0.5) / n) / n
-            shares = np.linalg.lstsq(values.T, strains, rcond=None)[0]
-            q |= {f"b {name} {mode}": share for mode, share in enumerate(shares)}
-        at = np.array([q[joint] for joint in mechanism.tree.coordinates])
-        pose = mechanism.poses(at, frames=f"b[{n}]")
+    begin = [*quaternion_to_matrix(start[:4]).ravel(), *start[4:]]
+    known = solve_ivp(along, (0, line.length), begin, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    errors = {}
+    for element, n in (("magnus", 8), ("magnus", 16), ("helix", 8)):
+        rod = replace(line, elements=n, element=element, strains=strains, modes=2)
+        mechanism, q, places = ch.System(rods=[rod]).compile(), {}, np.array([0.0, rod.length])
+        for k, (name, values) in enumerate(zip(strains, shapes(rod, places), strict=True)):
+            wanted = (first + np.outer([0, 1], slope))[:, own[k]] * rod.length / n
+            q |= {f"b {name} {mode}": share for mode, share in enumerate(np.linalg.solve(values.T, wanted))}
+        pose = mechanism.poses(np.array([q[joint] for joint in mechanism.tree.coordinates]), frames=f"b[{n}]")
         found = np.concatenate([quaternion_to_matrix(pose[:4]).ravel(), pose[4:]])
-        errors.append(np.abs(found - known).max())
-    assert errors[0] < 1.5e-2
-    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
+        errors[element, n] = np.abs(found - known).max()
+    assert errors["magnus", 8] < bound
+    assert errors["magnus", 8] / errors["magnus", 16] == pytest.approx(16.0, rel=0.1)
+    assert errors["helix", 8] > 30 * errors["magnus", 8]
+
+
+def test_mechanics_along_polynomials_agree_with_differences():
+    """Twist and bends of an arc: the mass matrix is the sum over nodes of what differences of their poses move; forward
+    and inverse dynamics invert each other; derivatives are those of differences."""
+    mechanism = hook(8, strains=BENDING, modes=2).compile()
+    rng = np.random.default_rng(5)
+    q, v, a = 0.1 * rng.normal(size=6), rng.normal(size=6), rng.normal(size=6)
+    h, expected = 1e-5, np.zeros((6, 6))
+    for body in mechanism.system.bodies:
+        poses = [mechanism.poses(np.stack([q + h * e, q - h * e]), frames=body.name) for e in np.eye(6)]
+        twists = [pose_group.log(pose_group.compose(pose_group.inverse(two), one)) / (2 * h) for one, two in poses]
+        expected += np.array(twists) @ body.spatial @ np.array(twists).T
+    M = mechanism.mass_matrix(q)
+    np.testing.assert_allclose(M, expected, atol=1e-8 * np.abs(M).max())
+    tau = mechanism.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(mechanism.accelerations_under(q, v, tau), a, atol=1e-9)
+    springs = [np.array([getattr(joint, name)[0] for joint in mechanism.tree.joints]) for name in FORCES]
+    exact = [
+        own + np.diag(more) for own, more in zip(mechanism.derivatives.inverse_dynamics(q, v, a), springs, strict=False)
+    ]
+    for k, e in enumerate(np.eye(6)):
+        for matrix, ends in zip(exact, ((h, 0), (0, h)), strict=True):
+            one, two = (mechanism.inverse_dynamics(q + s * ends[0] * e, v + s * ends[1] * e, a) for s in (1, -1))
+            np.testing.assert_allclose(matrix[:, k], (one - two) / (2 * h), atol=1e-6 * np.abs(matrix).max())
+
+
+def test_equilibrium_along_polynomials_is_of_order_four():
+    """The elastica with as many modes as it takes, against a finer mesh with as many; and against shooting."""
+    tips = []
+    for n in (8, 16, 32):
+        system = cantilever(n, SLENDER, (0, 0, 0, 0, 10, 0), strains="bend_z", modes=5)
+        tips.append(system.compile().poses(ch.equilibrium(system).q, frames=f"b[{n}]")[4:6])
+    assert np.linalg.norm(tips[0] - tips[1]) / np.linalg.norm(tips[1] - tips[2]) == pytest.approx(16.0, rel=0.1)
+    assert np.linalg.norm(tips[2] - [0.445002538816, 0.810622237791]) < 3e-5
 
 
 def test_few_polynomials_are_enough():
-    """Errors of a mesh of 32 elements with 1, 2, ... coordinates in all; the mesh alone has 4.1e-4."""
+    """Errors of a mesh of 32 elements with 1, 2, ... coordinates in all."""
     errors = []
     for modes in (1, 2, 3, 4):
         system = cantilever(32, SLENDER, (0, 0, 0, 0, 10, 0), strains="bend_z", modes=modes)
@@ -96,8 +141,9 @@ def test_as_many_modes_as_elements_change_nothing(tapered):
     section = (rods.Rectangle(0.02, 0.012), rods.Rectangle(0.01, 0.012)) if tapered else None
     n, strains = 5, ("bend_y", "bend_z")
     apart = hook(n, section=section, strains=strains).compile()
-    modal = hook(n, section=section, strains=strains, modes=n).compile()
-    values = polynomials(modal.system.rods[0])
+    modal = hook(n, section=section, strains=strains, modes=n, element="helix").compile()
+    rod = modal.system.rods[0]
+    values = shapes(rod, rod.mesh.s[:-1] + 0.5 * rod.mesh.lengths)
     G = np.zeros((apart.nv, modal.nv))  # in element k strains are the factors in turn, one order and the other
     for k in range(n):
         for place, strain in enumerate((1, 0) if k % 2 else (0, 1)):
@@ -106,7 +152,7 @@ def test_as_many_modes_as_elements_change_nothing(tapered):
                 G[apart.tree.velocities[f"b[{k + 1}]"].start + place, part] = values[strain, mode, k]
     rng = np.random.default_rng(1)
     q, v = 0.1 * rng.normal(size=modal.nq), rng.normal(size=modal.nv)
-    np.testing.assert_allclose(modal.poses(q)[:n], apart.poses(G @ q), atol=1e-13)
+    np.testing.assert_allclose(modal.poses(q)[:n], apart.poses(G @ q), atol=1e-12)
     a = apart.accelerations_under(G @ q, G @ v)
     np.testing.assert_allclose(G @ modal.accelerations_under(q, v), a, rtol=0, atol=1e-9 * np.abs(a).max())
 

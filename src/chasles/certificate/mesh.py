@@ -23,7 +23,8 @@ from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.lie import pose as pose_group
 from chasles.model.rod import FREE_END
-from chasles.model.rod_joints import mode_name, order_of_factors, polynomials
+from chasles.model.rod_joints import order_of_factors
+from chasles.model.rod_modes import carried_over, mode_name
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.bodies.dynamics import BodyDynamics
@@ -80,8 +81,9 @@ def mesh_of_rods(judge: Judge, t: np.ndarray, y: np.ndarray, limit: float) -> li
         half = again(lambda n: n // 2) if all(rod.elements % 2 == 0 for rod in system.rods) else None
         if half is not None and all(rod.elements % 4 == 0 and rod.elements >= FEWEST for rod in system.rods):
             quarter = again(lambda n: n // 4)
-    chosen = any(rod.strains for rod in system.rods)  # how coarse the model is: the estimate is told, and not judged
-    if finer is None and half is None and chosen:
+    # strains of their own in each element: how coarse the model is was chosen, so the estimate is told, and not judged
+    chosen = any(rod.strains and rod.modes is None for rod in system.rods)
+    if finer is None and half is None and any(rod.strains for rod in system.rods):
         return [Finding(MESH, math.nan, None, f"not judged: no run with other numbers of elements; {INSTEAD}")]
     if finer is None and half is None:
         note = "no run with other numbers of elements could be made; take multiples of four, with what is at nodes at "
@@ -215,19 +217,15 @@ def _rename(before: Any, rod: Any, numbers: dict[str, np.ndarray]) -> None:
         numbers |= {f"{rod.name}[{k}]": numbers.get(f"{rod.name}[{k * every}]", NONE) for k in range(rod.elements + 1)}
         return
     count, parts = before.elements, range(len(rod.strains))
-    if before.modes is None:
-        found = np.array([numbers[before.nodes[k + 1]][order_of_factors(before, k)] for k in range(count)])
-    else:
-        modes = [[numbers[mode_name(before, part, m)][0] for m in range(before.modes)] for part in parts]
-        found = np.einsum("smn,sm->ns", polynomials(before), np.array(modes))
+    if before.modes is not None:
+        modes = np.array([[numbers[mode_name(before, part, m)][0] for m in range(before.modes)] for part in parts])
+        for part, own in enumerate(carried_over(before, rod, modes)):
+            numbers |= {mode_name(rod, part, m): own[m : m + 1] for m in range(before.modes)}
+        return
+    found = np.array([numbers[before.nodes[k + 1]][order_of_factors(before, k)] for k in range(count)])
     fine = np.repeat(found, rod.elements, axis=0) / rod.elements  # parts so small that both meshes are made of them
     found = fine.reshape(rod.elements, count, -1).sum(axis=1)
-    if rod.modes is None:
-        numbers |= {rod.nodes[k + 1]: own[order_of_factors(rod, k)] for k, own in enumerate(found)}
-        return
-    for part, values in enumerate(polynomials(rod)):
-        shares = np.linalg.lstsq(values.T, found[:, part], rcond=None)[0]
-        numbers |= {mode_name(rod, part, m): shares[m : m + 1] for m in range(rod.modes)}
+    numbers |= {rod.nodes[k + 1]: own[order_of_factors(rod, k)] for k, own in enumerate(found)}
 
 
 def _node_twists(rod: Any, start: Any) -> np.ndarray:

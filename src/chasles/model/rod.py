@@ -89,9 +89,10 @@ class Rod:
     near which the sections' z axis is at the start; twist: by how much sections turn about the curve along it [rad].
 
     elements: their number; each should turn by less than 1 rad. element: "magnus", of order 4, or "helix", of order 2
-    and the one of most codes. damping [s]: stresses that follow the rate of strain, 2 ζ/ω for a part ζ of critical
-    damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4; "offset" with few elements), "offset"
-    or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end is left to what holds it.
+    and the one of most codes; with strains but no modes the order is 2. damping [s]: stresses that follow the rate of
+    strain, 2 ζ/ω for a part ζ of critical damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4;
+    "offset" with few elements), "offset" or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end is
+    left to what holds it.
 
     strains: those it has, if not all: of "twist", "bend_y", "bend_z", "stretch", "shear_y" and "shear_z". Its elements
     are then joints with a spring for each, for joint coordinates. modes: how many polynomials each of these strains is
@@ -235,6 +236,13 @@ class Rod:
     def outline(self, s: float) -> tuple[float, float]:
         """Half of the extent of its section along y and z at an arc length [m]."""
         return self._section_at(s).outline
+
+    def stiffness_along(self, s: np.ndarray) -> np.ndarray:
+        """K of the strains that it has at arc lengths, (places, strains), of sections that do not couple them."""
+        own = [STRAINS.index(name) for name in self.strains]
+        if isinstance(self.section, Section):
+            return np.tile(1.0 / self.section.compliance(self.material)[own, own], (len(s), 1))
+        return np.array([1.0 / self._section_at(float(x)).compliance(self.material)[own, own] for x in s])
 
     def _section_at(self, s: float) -> Section:
         return between(*self._sections, s / self.length)

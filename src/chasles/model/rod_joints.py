@@ -2,9 +2,8 @@
 
 Each half of an element is rigid, and between the halves is a product of exponentials of the strains that the rod has,
 with stiffness K/L on each. That is the midpoint rule of g' = g ξ, of order two; the order of the factors changes from
-element to element, so that what they do not commute by cancels. With modes, the strains along the rod are polynomials:
-all elements follow the coordinates of the first one (`mimic`), each by the value of the polynomial there. These are
-orthogonal with the stiffness as weight, so that the energy has no mixed terms, and each joint has its own spring.
+element to element, so that what they do not commute by cancels. Constant strain in an element is of order two at best;
+polynomials along all of the rod are in `rod_modes`.
 """
 
 from __future__ import annotations
@@ -51,16 +50,15 @@ def stiffness_of(rod: Rod) -> np.ndarray:
     return 1.0 / found
 
 
-def polynomials(rod: Rod) -> np.ndarray:
-    """Values of the modes of each strain in each element, (strains, modes, elements), 1 in the first element."""
-    assert rod.modes is not None
-    n = rod.elements
-    powers = np.polynomial.legendre.legvander((2.0 * np.arange(n) + 1.0) / n - 1.0, rod.modes - 1)
-    found = []
-    for weight in np.sqrt(stiffness_of(rod)).T:
-        orthogonal = np.linalg.qr(weight[:, None] * powers)[0] / weight[:, None]
-        found.append((orthogonal / orthogonal[0]).T)
-    return np.array(found)
+def strain_screw(rod: Rod, strain: int) -> np.ndarray:
+    """The unit twist of one of the strains that a rod has."""
+    screw: np.ndarray = np.eye(6)[STRAINS.index(rod.strains[strain])]
+    return screw
+
+
+def joint_kind(rod: Rod, strain: int) -> str:
+    """The kind of the joint that has one of the strains."""
+    return "revolute" if strain_screw(rod, strain)[:3].any() else "prismatic"
 
 
 def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> Iterator[ElasticJoint]:
@@ -68,7 +66,6 @@ def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) ->
     name of the joint that carries them."""
     n, mesh, (before, after) = rod.elements, rod.mesh, halves(rod)
     springs = stiffness_of(rod) / mesh.lengths[:, None]
-    values = None if rod.modes is None else polynomials(rod)
     for k in range(n):
         (first, at), (second, to) = places[k], places[k + 1]
         frames = [pose_group.compose(np.array(at), before[k]), pose_group.compose(np.array(to), after[k])]
@@ -77,36 +74,24 @@ def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) ->
             bodies.reverse()
             frames.reverse()
             strains.reverse()
-        if values is None:
-            yield _whole(rod, k, strains, springs[k], bodies, frames)
-        else:
-            yield from _by_modes(rod, k, strains, springs[k], values, bodies, frames)
+        yield _whole(rod, k, strains, springs[k], bodies, frames)
 
 
 def intrinsic_forces(
     rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]
 ) -> Iterator[tuple[str, list[float | str]]]:
     """Joints with what their springs push with because of the intrinsic strain: its stiffness times it."""
-    if not rod.intrinsic:
-        return
     n, laws, stiffness = rod.elements, dict(rod.intrinsic), stiffness_of(rod)
     middles = 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:])
     signs = [-1.0 if second[0] == GROUND else 1.0 for second in places[1:]]  # as `elastic_joints` turns them round
 
-    def push(k: int, strain: int, part: float = 1.0) -> float | str:
-        factor, law = part * signs[k] * float(stiffness[k, strain]), laws.get(rod.strains[strain], 0.0)
+    def push(k: int, strain: int) -> float | str:
+        factor, law = signs[k] * float(stiffness[k, strain]), laws.get(rod.strains[strain], 0.0)
         return factor * law if isinstance(law, float) else f"{factor!r} * ({put_in(law, {ARC_LENGTH: middles[k]})})"
 
-    if rod.modes is None:
-        for k in range(n):
-            order = order_of_factors(rod, k)[:: int(signs[k])]
-            yield rod.nodes[k + 1], [push(k, strain) for strain in order]
-        return
-    values = polynomials(rod)
-    for strain, name in enumerate(rod.strains):
-        for mode in range(rod.modes) if name in laws else ():
-            parts = [push(k, strain, float(values[strain, mode, k])) for k in range(n)]
-            yield mode_name(rod, strain, mode), [" + ".join(map(str, parts))]
+    for k in range(n):
+        order = order_of_factors(rod, k)[:: int(signs[k])]
+        yield rod.nodes[k + 1], [push(k, strain) for strain in order]
 
 
 def halves(rod: Rod) -> tuple[np.ndarray, np.ndarray]:
@@ -127,8 +112,10 @@ def coordinates_of(rod: Rod, between: np.ndarray) -> np.ndarray:
             order, place = order_of_factors(rod, first), pose_group.identity(between[part].shape[:-1])
             columns = np.zeros((*place.shape[:-1], 6, len(order)))
             for strain in reversed(order):
-                columns[..., strain] = pose_group.Ad_apply(pose_group.inverse(place), _screw(rod, strain))
-                place = pose_group.compose(pose_group.exp(found[part][..., strain, None] * _screw(rod, strain)), place)
+                columns[..., strain] = pose_group.Ad_apply(pose_group.inverse(place), strain_screw(rod, strain))
+                place = pose_group.compose(
+                    pose_group.exp(found[part][..., strain, None] * strain_screw(rod, strain)), place
+                )
             left = pose_group.log(pose_group.compose(pose_group.inverse(place), between[part]))
             found[part] += (np.linalg.pinv(columns) @ left[..., None])[..., 0]
     return found
@@ -140,53 +127,13 @@ def order_of_factors(rod: Rod, k: int) -> list[int]:
     return strains[::-1] if k % 2 else strains
 
 
-def _screw(rod: Rod, strain: int) -> np.ndarray:
-    screw: np.ndarray = np.eye(6)[STRAINS.index(rod.strains[strain])]
-    return screw
-
-
-def _kind(rod: Rod, strain: int) -> str:
-    return "revolute" if _screw(rod, strain)[:3].any() else "prismatic"
-
-
 def _whole(
     rod: Rod, k: int, strains: list[int], springs: np.ndarray, bodies: list[str], frames: list[np.ndarray]
 ) -> ElasticJoint:
     """One joint with all strains of an element."""
     name = rod.nodes[k + 1]
-    kind = _kind(rod, 0) if len(strains) == 1 else "general"
+    kind = joint_kind(rod, 0) if len(strains) == 1 else "general"
     stiffness = springs[strains]
     more = {"stiffness": tuple(stiffness.tolist()), "damping": tuple((rod.damping * stiffness).tolist())}
-    screws = [_screw(rod, strain) for strain in strains]
+    screws = [strain_screw(rod, strain) for strain in strains]
     return ElasticJoint(name, bodies[0], bodies[1], kind, screws, frames[0], frames[1], more)
-
-
-def _by_modes(
-    rod: Rod,
-    k: int,
-    strains: list[int],
-    springs: np.ndarray,
-    values: np.ndarray,
-    bodies: list[str],
-    frames: list[np.ndarray],
-) -> Iterator[ElasticJoint]:
-    """A joint for each strain and mode of an element, one behind the other."""
-    assert rod.modes is not None
-    chain = [(strain, mode) for strain in strains for mode in range(rod.modes)]
-    parent, parent_frame = bodies[0], frames[0]
-    for place, (strain, mode) in enumerate(chain):
-        leader = mode_name(rod, strain, mode)
-        name = leader if k == 0 else f"{rod.nodes[k]} {rod.strains[strain]} {mode}"
-        more: dict[str, Any] = {"stiffness": springs[strain], "damping": rod.damping * springs[strain]}
-        if k:
-            more |= {"mimic": leader, "mimic_ratio": float(values[strain, mode, k])}
-        last = place == len(chain) - 1
-        child, child_frame = (bodies[1], frames[1]) if last else (name, pose_group.identity())
-        screws = [_screw(rod, strain)]
-        yield ElasticJoint(name, parent, child, _kind(rod, strain), screws, parent_frame, child_frame, more)
-        parent, parent_frame = name, pose_group.identity()
-
-
-def mode_name(rod: Rod, strain: int, mode: int) -> str:
-    """The joint whose coordinate is that of a mode: the strain of the first element, times its length."""
-    return f"{rod.name} {rod.strains[strain]} {mode}"

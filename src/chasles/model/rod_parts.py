@@ -23,6 +23,7 @@ from chasles.model.reduced import MOVES, ReducedBody
 from chasles.model.rod import FREE_END, STRAINS, Rod
 from chasles.model.rod_intrinsic import IntrinsicStrain, intrinsic_strains
 from chasles.model.rod_joints import elastic_joints, intrinsic_forces
+from chasles.model.rod_modes import modal_forces, modal_joints
 from chasles.model.suggestion import meant
 from chasles.screw import inertia as spatial
 
@@ -238,13 +239,14 @@ class Parts:
 
     def _joints(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         """Elements as joints, and the bodies without mass between joints of one element."""
-        for joint in elastic_joints(rod, places):
+        for joint in elastic_joints(rod, places) if rod.modes is None else modal_joints(rod, places):
             if joint.child not in self.bodies:
                 self.bodies[joint.child] = RodLink(joint.child, 0.0)
             *given, more = joint
             self.joints.append(NodeJoint(*given, **more))
             self.held.setdefault(joint.child, self.joints[-1])
-        for name, value in intrinsic_forces(rod, places):
+        pushes = intrinsic_forces(rod, places) if rod.modes is None else modal_forces(rod)
+        for name, value in pushes if rod.intrinsic else ():
             self.forces.append(IntrinsicForce(f"{name} intrinsic", name, value))
 
     def _elements(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:

@@ -14,7 +14,8 @@ from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.model.rod import MOST_TURN, STRAINS, Rod
 from chasles.model.rod_intrinsic import strains_at
-from chasles.model.rod_joints import coordinates_of, halves, stiffness_of
+from chasles.model.rod_joints import coordinates_of, halves, stiffness_of, strain_screw
+from chasles.model.rod_modes import intrinsic_along, mode_name, quadrature, strains_along
 
 FAR_STRETCHED = 0.3  # of its length
 
@@ -126,11 +127,46 @@ class JointedRodMotion(RodMotion):
         return ElementStates(X, rest, np.zeros_like(X), stress, stress, stress, stress, energy)
 
 
+class ModalRodMotion(RodMotion):
+    """The same of a rod whose strains are polynomials: from these, which the links of its modes show."""
+
+    @cached_property
+    def coordinates(self) -> np.ndarray:
+        """Of the modes, (times, strains, modes): the strain of each at the start, times the length of an element."""
+        index, start, rod = {name: k for k, name in enumerate(self._mechanism.bodies)}, self.nodes[..., 0, :], self.rod
+        found = np.empty((*start.shape[:-1], len(rod.strains), int(rod.modes or 0)))
+        for strain in range(len(rod.strains)):
+            for mode in range(found.shape[-1]):
+                link = self._poses[..., index[mode_name(rod, strain, mode)], :]
+                moved = pose_group.log(pose_group.compose(pose_group.inverse(start), link))
+                found[..., strain, mode] = moved @ strain_screw(rod, strain)
+        return found
+
+    @cached_property
+    def _states(self) -> ElementStates:
+        nodes, rod, mesh = self.nodes, self.rod, self.rod.mesh
+        own, points, times = [STRAINS.index(name) for name in rod.strains], quadrature(rod), np.asarray(self._t, float)
+        X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
+        grown = mesh.lengths[:, None] * strains_at(rod, times, STRAINS)
+        beyond = strains_along(rod, self.coordinates, points.s) - intrinsic_along(rod, times, points.s)
+        apart = (*beyond.shape[:-2], rod.elements, -1, len(own))  # points of each element
+        weights = points.weights.reshape(rod.elements, -1)
+        stress = (beyond * points.stiffness).reshape(apart)
+        energy = 0.5 * np.einsum("...kps,...kps,kp->...k", stress, beyond.reshape(apart), weights)
+        mean, first, second = (np.full(X.shape, np.nan) for _ in range(3))
+        mean[..., own] = np.einsum("...kps,kp->...ks", stress, weights) / mesh.lengths[:, None]
+        at_nodes = strains_along(rod, self.coordinates, mesh.s) - intrinsic_along(rod, times, mesh.s)
+        at_nodes = at_nodes * rod.stiffness_along(mesh.s)
+        first[..., own], second[..., own] = at_nodes[..., :-1, :], at_nodes[..., 1:, :]
+        rest = np.broadcast_to(mesh.rest + grown, X.shape)
+        return ElementStates(X, rest, np.zeros_like(X), mean, mean, first, second, energy)
+
+
 def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray, t: ArrayLike) -> RodMotion:
     """A rod by its name, of a mechanism in either coordinates, at times t."""
     rod = mechanism.system.rod(name)
     if rod.strains:
-        return JointedRodMotion(rod, mechanism, poses, twists, t)
+        return (JointedRodMotion if rod.modes is None else ModalRodMotion)(rod, mechanism, poses, twists, t)
     own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
     return RodMotion(rod, own, poses, twists, t)
 
