@@ -87,8 +87,9 @@ def identification() -> str:
     part = found.coverage
     return (
         f"Ten thousand samples of an arm with seven joints take {short(found.seconds)} of processor time. "
-        f"The 95 % intervals of its {found.rank} base parameters cover the truth in {100 * part.mean():.1f} % of 1000 "
-        f"repetitions, each of them in {100 * part.min():.1f} to {100 * part.max():.1f} % "
+        f"The 95 % intervals of its {found.rank} base parameters contain the true values "
+        f"in {100 * part.mean():.1f} % of 1000 repetitions, "
+        f"each of them in {100 * part.min():.1f} to {100 * part.max():.1f} % "
         "(`python -m benchmarks.fit_coverage`)."
     )
 

@@ -19,7 +19,7 @@ except metadata.PackageNotFoundError:
     release = "0"
 
 extensions = ["myst_parser", "mathml", "api_pages", "lookup_pages", "bibliography_page"]
-extensions += ["gallery_page", "validation_files"]
+extensions += ["gallery_page", "validation_files", "section_search"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 myst_update_mathjax = False

@@ -94,13 +94,36 @@ def test_from_the_gallery_to_a_file_of_ones_own(tmp_path):
     assert "bodies[0].mas: is unknown here" in wrong.stderr
 
 
+def test_init_without_a_system_writes_a_starter_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("init")
+    assert result.returncode == 0, result.stderr
+    assert "now: chasles run model.toml" in result.stdout
+    assert "already exists" in run("init").stderr
+    own = run("init", "arm.toml")
+    assert own.returncode == 0, own.stderr
+    text = (tmp_path / "arm.toml").read_text(encoding="utf-8")
+    assert "chasles check arm.toml" in text
+    assert "model.toml" not in text
+    motor = text[text.index("# [[forces]]") : text.index("[initial]")]
+    (tmp_path / "arm.toml").write_text(text.replace(motor, re.sub("(?m)^# ", "", motor)), encoding="utf-8")
+    for file in ("model.toml", "arm.toml"):  # as it is, and with the motor that its comments offer
+        checked = json.loads(run("check", file, "--json").stdout)
+        assert checked["mistakes"] == []
+        assert checked["doubts"] == []
+        ran = run("run", file, "--end", "0.2")
+        assert ran.returncode == 0, ran.stderr
+    unknown = run("init", "slider_crnk").stderr
+    assert "'slider_crank'" in unknown
+    assert "starter model" in unknown
+
+
 def test_schema_and_the_example_of_the_docs(tmp_path):
     file = tmp_path / "model.schema.json"
     result = run("init", "--schema", str(file))
     assert result.returncode == 0, result.stderr
     assert "bodies" in json.loads(file.read_text(encoding="utf-8"))["properties"]
     assert run("init", "--schema", str(file)).returncode == 2  # it is there already
-    assert "give the name" in run("init").stderr
     page = (Path(__file__).parents[2] / "docs" / "assistants.md").read_text(encoding="utf-8")
     model = tmp_path / "pendulum.toml"
     model.write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")

@@ -24,7 +24,7 @@ def animate(
         Parameter(name=["--output", "-o"], help="File to write: .gif or .mp4; by default RUN.gif beside RUN."),
     ] = None,
     fps: Annotated[float, Parameter(help="Frames per second; at most 50 in a GIF.")] = 25.0,
-    speed: Annotated[float, Parameter(help="Seconds of the run in a second of the film.")] = 1.0,
+    speed: Annotated[float, Parameter(help="Simulated seconds per second of the animation.")] = 1.0,
     size: Annotated[str | None, Parameter(help="Pixels, such as 800x600.")] = None,
     start: Annotated[float | None, Parameter(help="Time at which the animation starts [s].")] = None,
     end: Annotated[

@@ -11,11 +11,11 @@ from cyclopts import Parameter
 
 
 def bench(
-    *works: Annotated[str, Parameter(help="Works, such as trees or ensembles; by default all of them.")],
+    *works: Annotated[str, Parameter(help="Groups of benchmarks, such as trees or ensembles; by default all.")],
     rounds: Annotated[int, Parameter(help="Number of timings of each.")] = 3,
     write: Annotated[bool, Parameter(negative=(), help="Write the page of the documentation.")] = False,
 ) -> None:
-    """Time chasles and every installed peer on the same work, alternately, and show the ratios.
+    """Time chasles and the installed peer libraries on the same tasks, alternately, and show the ratios.
 
     For example:
 

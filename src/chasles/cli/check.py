@@ -25,7 +25,7 @@ def check(
     law: Laws = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Check a model, and show its bodies, joints, start, degrees of freedom, and redundant constraints.
+    """Check a model. Show its bodies, joints, initial state, degrees of freedom, and redundant constraints.
 
     It reports every error that `chasles run` would report, and warns of suspicious values.
 

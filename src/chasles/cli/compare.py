@@ -37,7 +37,7 @@ def compare(
     """Compare integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilization.
 
     For every run: violation of the joints, energy error, error at the end against a tight reference, evaluations and
-    time. The table has the middle step; a file (CSV) has all runs, and a picture (PNG) shows work and precision.
+    time. The table shows the middle step, a CSV file all runs, and a work-precision plot (PNG) all errors.
     """
     if halvings < 0:
         raise ValueError(f"compare: halvings is {halvings}; expected 0 or more")

@@ -26,7 +26,7 @@ def equilibrium(
         Parameter(help="Follow the equilibria over a value of the file: parameters.load=0:80, or with units 0 N:80 N."),
     ] = None,
     begin: Annotated[
-        float | None, Parameter(help="Where in this range the branch begins; by default at its first end.")
+        float | None, Parameter(help="Value in this range at which the branch begins; by default its first value.")
     ] = None,
     points: Annotated[int, Parameter(help="Points of the branch, at most.")] = 400,
     joint: Annotated[
@@ -40,7 +40,7 @@ def equilibrium(
     law: Laws = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Find the equilibrium near the start of a model, or follow it over a parameter, past turning points.
+    """Find the equilibrium near the initial state of a model, or follow it over a parameter, past folds.
 
     Stable parts of the branch are drawn solid, others dashed; folds (snap-through) and bifurcations are marked.
 

@@ -49,7 +49,7 @@ def fit(
     ] = "linear",
     span: Annotated[
         tuple[float, float] | None,
-        Parameter(help="Start and end of the simulation [s]; else from the start of the model to the last row."),
+        Parameter(help="Start and end of the simulation [s]; by default from the model's start time to the last row."),
     ] = None,
     law: Laws = None,
     output: Annotated[

@@ -22,7 +22,7 @@ def linearize(
     change: Changes = None,
     law: Laws = None,
     at_start: Annotated[
-        bool, Parameter(negative=(), help="Linearize about the start, not about an equilibrium.")
+        bool, Parameter(negative=(), help="Linearize about the initial state, not about an equilibrium.")
     ] = False,
     mode: Annotated[
         list[int] | None, Parameter(negative=(), help="Number of a mode to show or write; repeatable.")
@@ -44,7 +44,7 @@ def linearize(
     ] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Find the equilibrium near the start of a model, with natural frequencies, damping and mode shapes.
+    """Find the equilibrium near the initial state, with natural frequencies, damping and mode shapes.
 
     Loops, couplings, drives and damping are included.
 

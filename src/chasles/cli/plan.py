@@ -22,7 +22,7 @@ def plan(
 ) -> None:
     """Find the inputs with the least cost (such as effort or time) that reach a goal within limits.
 
-    The motion starts as the model file says. A task file has the time, and what is asked for:
+    The motion starts at the initial state of the model file. A task file contains the time span, costs and goals:
 
         span = [0, 3]
         steps = 60

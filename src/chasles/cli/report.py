@@ -29,7 +29,7 @@ def report(
     """Write a report with model, method, certificate, figures, 3D page, how to reproduce the run and what to cite.
 
     It is one HTML file, which opens without a network. A model is run first, as by `chasles run`. The report of a study
-    file (`chasles sweep`) has all members. Examples:
+    file (`chasles sweep`) covers all members. Examples:
 
         chasles report run.h5
         chasles report study.h5

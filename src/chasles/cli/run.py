@@ -67,7 +67,7 @@ def run(
         chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed. Else: 1 it ended early; 2 wrong input;
-    3 the certificate failed or could not judge; 4 the result could not be written (a full disk); 130 interrupted.
+    3 the certificate failed or reached no verdict; 4 the result could not be written (a full disk); 130 interrupted.
     """
     from chasles.integrate.method_name import named_method
 

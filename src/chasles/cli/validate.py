@@ -22,7 +22,7 @@ def validate(
     files: Annotated[
         Path | None, Parameter(help="Write the model file, 3D page and plot of each problem into a folder.")
     ] = None,
-    badge: Annotated[Path | None, Parameter(help="Write a small picture (.svg) with the number that agrees.")] = None,
+    badge: Annotated[Path | None, Parameter(help="Write a badge (.svg) with the number of values that agree.")] = None,
     peers: Annotated[bool, Parameter(help="Compute by Pinocchio and MuJoCo too, where they are installed.")] = True,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:

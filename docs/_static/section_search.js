@@ -1,0 +1,83 @@
+// Lists the sections that match the question above the pages that Sphinx finds. Works on files, without a server.
+(() => {
+  const IGNORED = new Set(
+    "a an and are as at be by can do does for from get give has have how i if in into is it its make me my of on or so some than that the there this to use want what when where which with you your".split(" "),
+  );
+  const PREFERRED = /^(questions|designer|learn\/|glossary|limitations)/;
+  const MOST = 15;
+
+  const stem = (word) => word.replace(/^(\w{4,}?)(ations?|ions?|ings?|ies|ed|es|s|e)$/, "$1");
+  const wordsOf = (text) => text.toLowerCase().match(/[a-z0-9_()\u00c0-\u024f]+/g) ?? [];
+
+  const pattern = (term) => new RegExp(`(?<![a-z0-9])${term.replace(/[()]/g, "\\$&")}`, "gi"); // where a word begins
+
+  function score([address, page, heading, text], terms) {
+    let total = 0;
+    let found = 0;
+    const head = wordsOf(heading);
+    const title = wordsOf(page);
+    const body = text.toLowerCase();
+    for (const term of terms) {
+      let points = 0;
+      if (head.some((word) => word.startsWith(term))) points += 10;
+      if (title.some((word) => word.startsWith(term))) points += 3;
+      const hits = body.split(pattern(term)).length - 1;
+      if (hits) points += 2 + Math.min(hits, 4);
+      if (points) found += 1;
+      total += points;
+    }
+    if (!found) return 0;
+    return total * (found / terms.length) ** 3 * (PREFERRED.test(address) ? 1.3 : 1);
+  }
+
+  function excerpt(text, terms) {
+    const body = text.toLowerCase();
+    const places = terms.map((term) => body.search(pattern(term))).filter((place) => place >= 0);
+    const first = Math.max(0, Math.min(...places, text.length) - 60);
+    const begin = first ? body.indexOf(" ", first) + 1 : 0;
+    return (begin ? "… " : "") + text.slice(begin, begin + 220) + (begin + 220 < text.length ? " …" : "");
+  }
+
+  function marked(text, terms) {
+    const line = document.createElement("p");
+    const found = new RegExp(`(${terms.map((term) => pattern(term).source).join("|")})`, "gi");
+    text.split(found).forEach((part, k) => {
+      const node = k % 2 ? document.createElement("mark") : document.createTextNode(part);
+      if (k % 2) node.textContent = part;
+      line.append(node);
+    });
+    return line;
+  }
+
+  function show() {
+    const question = new URLSearchParams(window.location.search).get("q") ?? "";
+    const terms = [...new Set(wordsOf(question).filter((word) => !IGNORED.has(word)).map(stem))];
+    const results = document.getElementById("search-results");
+    if (!terms.length || !results) return;
+    const best = SECTIONS.map((section) => [score(section, terms), section])
+      .filter(([points]) => points > 0)
+      .sort((one, other) => other[0] - one[0])
+      .slice(0, MOST);
+    const list = document.createElement("div");
+    list.id = "sections";
+    for (const [, [address, page, heading, text]] of best) {
+      const item = document.createElement("div");
+      const link = document.createElement("a");
+      link.href = address;
+      link.textContent = heading;
+      item.append(link);
+      if (heading !== page) {
+        const where = document.createElement("small");
+        where.textContent = ` ${page}`;
+        item.append(where);
+      }
+      item.append(marked(excerpt(text, terms), terms));
+      list.append(item);
+    }
+    const pages = document.createElement("h2");
+    pages.textContent = "Pages";
+    if (best.length) results.before(list, pages);
+  }
+
+  document.addEventListener("DOMContentLoaded", show);
+})();
