@@ -97,6 +97,13 @@ assert not refused(IndexError, rows, np.zeros(24), np.zeros(24))
 assert refused(IndexError, rows, np.zeros(23), np.zeros(24)), "rows past the end of the input"
 assert refused(IndexError, rows, np.zeros(24), np.zeros(23)), "rows past the end of the output"
 
+print("checked")
+"""
+
+
+# batches of all lengths: every tail of a loop on lanes
+GROUPS = """
+import numpy as np
 from chasles import lie
 rng = np.random.default_rng(0)
 for n in range(1, 10):  # every tail of a batch
@@ -109,9 +116,10 @@ print("checked")
 
 
 @pytest.mark.skipif(not COMPILED, reason="bounds are Python's own when the compiler is switched off")
-def test_checked_mode_catches_every_access_outside_of_a_buffer(tmp_path):
+@pytest.mark.parametrize("code", [CHECKED, pytest.param(GROUPS, marks=pytest.mark.study)], ids=["buffers", "groups"])
+def test_checked_mode_catches_every_access_outside_of_a_buffer(code, tmp_path):
     script = tmp_path / "checked.py"
-    script.write_text(CHECKED)
+    script.write_text(code)
     environment = os.environ | {"CHASLES_CHECK": "1"}
     result = subprocess.run(
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300, check=False
