@@ -11,6 +11,29 @@ from pathlib import Path
 from chasles.cli import COMMANDS, MODULES, make_app, summary
 from chasles.io import spec
 
+TOP = {
+    "name": spec.Entry("text", "name of the model"),
+    "description": spec.Entry("text", "one line about the model"),
+    "gravity": spec.Entry("vector", "[m/s²]; by default [0, 0, -9.81]"),
+    "include": spec.Entry("names", "other model files whose parts are added, in the same folder or below"),
+    "parameters": spec.Entry("table", "numbers by name, for use in expressions"),
+    "tables": spec.Entry("table", "functions by name, given by points: see below"),
+}
+POSE = {
+    "position": spec.Entry("vector", "[m]"),
+    "quaternion": spec.Entry("4 numbers", "(w, x, y, z)"),
+    "rotation_vector": spec.Entry("vector", "axis times angle [rad]"),
+    "rpy": spec.Entry("vector", "angles about the fixed axes x, y, z, as in URDF [rad]"),
+}
+TABLE = {
+    "x": spec.Entry("numbers or name", "the points, or the column of a CSV file", required=True),
+    "y": spec.Entry("numbers or name", "the values, or the column of a CSV file", required=True),
+    "file": spec.Entry("path", "the CSV file, in the folder of the model or below"),
+    "kind": spec.Entry("name", "table (linear), spline (the default), clamped or periodic"),
+}
+NESTED = {"shapes": spec.SHAPE_SPECS, "curve": spec.CURVE_SPECS, "section": spec.SECTION_SPECS}  # tables with a kind
+OWNERS = {"shapes": "a body", "curve": "a rod", "section": "a rod"}
+PARTS = {"material": spec.MATERIAL, "loads": spec.LOADS, "intrinsic": spec.INTRINSIC}  # of rods
 SINGLE = {"initial": spec.INITIAL, "simulation": spec.SIMULATION, "ensemble": spec.ENSEMBLE}
 WIDTH = 100  # of the help texts
 
@@ -32,12 +55,15 @@ def keys_page() -> str:
     lines = [
         "# Keys of model files",
         "",
-        "Every key that a model file may hold. A star marks keys that must be given.",
+        "Every key of a model file. A star marks required keys.",
         "A number may be an expression of parameters or a value with a unit, in quotes.",
         "[Model files](../model_files.md) explains them with examples.",
         "`chasles init --schema` writes the same as a JSON Schema for editors.",
         "",
     ]
+    lines += ["## Top of the file", "", *_table(TOP)]
+    lines += ["### A pose", "", "A position `[x, y, z]`, seven numbers (quaternion, position), or a table with:", ""]
+    lines += [*_table(POSE), "### `[tables]`", "", *_table(TABLE)]
     for section, kinds in spec.SECTIONS.items():
         lines += [f"## `[[{section}]]`", ""]
         if isinstance(kinds, spec.KindSpec):
@@ -46,10 +72,13 @@ def keys_page() -> str:
         for name, kind in kinds.items():
             lines += [f'### `kind = "{name}"` in `{section}`', "", f"{kind.what[0].upper()}{kind.what[1:]}.", ""]
             lines += _table(kind.fields)
-    lines += ["## `shapes` of a body", ""]
-    for name, kind in spec.SHAPE_SPECS.items():
-        lines += [f'### `kind = "{name}"` in `shapes`', "", f"{kind.what[0].upper()}{kind.what[1:]}.", ""]
-        lines += _table(kind.fields)
+    for part, kinds in NESTED.items():
+        lines += [f"## `{part}` of {OWNERS[part]}", ""]
+        for name, kind in kinds.items():
+            lines += [f'### `kind = "{name}"` in `{part}`', "", f"{kind.what[0].upper()}{kind.what[1:]}.", ""]
+            lines += _table(kind.fields)
+    for part, fields in PARTS.items():
+        lines += [f"## `{part}` of a rod", "", *_table(fields)]
     for section, fields in SINGLE.items():
         lines += [f"## `[{section}]`", "", *_table(fields)]
     return "\n".join(lines)

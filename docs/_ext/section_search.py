@@ -1,7 +1,7 @@
 """Search of sections: the search page lists the sections that match, with their text, also when opened from a file.
 
-Sphinx finds pages, and reads their text over the network for excerpts, which a browser refuses for files. So the text of
-all sections is written as a script beside the pages.
+Sphinx finds pages, and reads their text over the network for excerpts, which a browser refuses for files. So the text
+of all sections is written as a script beside the pages.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ def test_constraints_go_with_an_attached_system():
     assert [c.name for c in both.constraints] == ["a gear", "b gear"]
     assert both.constraints[1].joints == ("b to one", "b to two")
     rolling = ch.System([ch.Body("ball", 1.0)], constraints=[ch.Rolling("roll", ("ground", "ball"), 0.1)])
-    with pytest.raises(ValueError, match="constraint 'roll' of 'system' stands on its own ground"):
+    with pytest.raises(ValueError, match="constraint 'roll' of 'system' is connected to its ground"):
         ch.System().attach(rolling, ch.free("by", "ground", "ball"))
 
 

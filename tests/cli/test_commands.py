@@ -199,7 +199,8 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path):
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
-    assert "interrupted at t = " in said.splitlines()[0]
+    spoken = [line for line in said.splitlines() if not line.startswith("chasles: compiling")]  # with an empty cache
+    assert "interrupted at t = " in spoken[0]
     assert f"what was computed is above, and in {file}" in said
     assert "certificate of 'heavy_top'" in out
     opened = chasles.open(file)

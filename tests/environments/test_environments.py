@@ -21,7 +21,7 @@ def test_gymnasium_has_nothing_to_say(scenario):
 
     made = gymnasium.make(f"chasles/{scenario.__name__}-v0")
     check_env(made.unwrapped, skip_render_check=True)
-    with pytest.raises(gymnasium.error.InvalidAction, match="is no action"):
+    with pytest.raises(gymnasium.error.InvalidAction, match="is not an action"):
         made.unwrapped.step(np.full(made.action_space.shape, 99))
 
 

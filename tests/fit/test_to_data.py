@@ -261,7 +261,7 @@ BAD = {
     "short": ("t,joints.pivot\n0,1\n", "at least two rows"),
     "too few": ("t,joints.pivot\n0,\n1,1\n", "1 numbers were measured, for 2 unknowns"),
     "name": ("t,joints.pivott\n0,1\n1,2\n", "did you mean 'joints.pivot'"),
-    "nothing": ("t,u\n0,1\n1,2\n", "measures nothing of the model"),
+    "nothing": ("t,u\n0,1\n1,2\n", "has no column that the model knows"),
     "cells": ("t,joints.pivot\n0,1\n1\n", "row 3 has 1 cells"),
     "empty": ("t,joints.pivot\n0,\n1,\n", "no row in which all its columns have a value"),
     "twice": ("t,joints.pivot,joints.pivot\n0,1,1\n1,2,2\n", "two columns"),

@@ -141,7 +141,7 @@ SYSTEMS = {
     ),
     "attach what stands": (
         lambda: System([A]).attach(System([B], [make.weld("post", "ground", "b")]), make.weld("w", "a", "b")),
-        "attach: joint 'post' of 'system' stands on its own ground",
+        "attach: joint 'post' of 'system' is connected to its ground",
     ),
     "assembly with a child frame": (
         lambda: System.from_assembly([A], [make.weld("post", "ground", "a", child_at=(1, 0, 0))]),

@@ -290,8 +290,8 @@ WRONG = {
     "duration": ({"duration": (2.0, 3.0)}, "with that of the span, 1, between them"),
     "durations": ({"duration": 2.0}, "duration is 2.0; expected the shortest and the longest one"),
     "text": ({"guess": "abc"}, "the guess is 'abc'; expected an array of numbers"),
-    "no limit": ({"limits": [3.0]}, "3.0 is no limit; expected keep or reach"),
-    "cost as limit": ({"limits": ch.plan.effort()}, "is no limit; expected keep or reach"),
+    "no limit": ({"limits": [3.0]}, "3.0 is not a limit; expected keep or reach"),
+    "cost as limit": ({"limits": ch.plan.effort()}, "is not a limit; expected keep or reach"),
     "moving": (
         {
             "costs": ch.plan.tracking(ch.plan.frame("block", lambda t: np.stack([t, 0 * t, 0 * t], axis=1))),

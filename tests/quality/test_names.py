@@ -173,3 +173,21 @@ def test_a_constant_that_others_import_has_one_meaning():
         if len(shared) > 1 and (wide or len(layers) < len(shared)):
             wrong[name] = shared
     assert not wrong
+
+
+def test_the_reference_of_model_files_has_every_key(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs" / "_ext"))
+    text = importlib.import_module("lookup_pages").keys_page()
+
+    def keys(node):
+        if isinstance(node, list):
+            for one in node:
+                yield from keys(one)
+        elif isinstance(node, dict):
+            yield from node.get("properties", {})
+            yield from keys(list(node.get("properties", {}).values()))
+            yield from keys([node.get(name) for name in ("items", "anyOf", "oneOf", "additionalProperties")])
+
+    found = set(keys(importlib.import_module("chasles.io.schema").schema()))
+    assert {"friction", "strain_limit", "rpy", "include"} <= found
+    assert {key for key in found if not re.search(rf"(`|\[){key}(`|\]| = )", text)} == set()

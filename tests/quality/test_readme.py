@@ -29,6 +29,7 @@ PAGES = [
     "docs/models.md",
     "docs/parameters.md",
     "docs/pictures.md",
+    "docs/questions.md",
     "docs/representations.md",
     "docs/results.md",
     "docs/rods.md",

@@ -31,7 +31,7 @@ CASES = {
     "no elements": (lambda: rod(elements=0), "elements is 0; expected 1 or more"),
     "half an element": (lambda: rod(elements=2.5), r"elements is 2\.5"),
     "one end": (lambda: rod(ends="hub"), "ends is 'hub'; expected two"),
-    "unknown end": (lambda: system(ends=("hbu", "free")), "'hbu', which is no body; did you mean 'hub'"),
+    "unknown end": (lambda: system(ends=("hbu", "free")), "'hbu', which is not a body; did you mean 'hub'"),
     "itself": (lambda: rod(ends=("r[4]", "free")), "cannot be welded to itself"),
     "nothing between": (lambda: rod(ends=("ground", "ground"), elements=1), "no node between"),
     "one body": (lambda: system(ends=("hub", "hub"), elements=1), "both ends of element 0 are on 'hub'"),

@@ -141,7 +141,7 @@ def test_one_period_is_a_constant_input():
         ({"control": [[0.1], [np.nan], [0], [0]], "period": PERIOD}, "the input of period 1 is not finite"),
         ({"control": [[0.1]] * 4, "period": -1.0}, "period is -1.0; expected the time that each input is held"),
         ({"period": PERIOD}, "period is that of control"),
-        ({"slopes": lambda t, q, v: 0}, "slopes are those of a sampled controller"),
+        ({"slopes": lambda t, q, v: 0}, "slopes are for sampled controllers"),
     ],
 )
 def test_what_is_refused(given, message):

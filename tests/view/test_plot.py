@@ -109,7 +109,7 @@ def test_units_of_joints_with_several_coordinates():
     assert labels[2:4] == ["velocity [m/s]", r"angular velocity $\dot q$ [rad/s]"]
     assert labels[4:] == ["quaternion [1]", "displacement [m]"]
     np.testing.assert_array_equal(lines(figure.axes[4])[2][1], run.joint("loose").q[:, 2])
-    with pytest.raises(ValueError, match="phase plane is no plane"):
+    with pytest.raises(ValueError, match="has no phase plane"):
         run.plot("phase.loose")
 
 
@@ -367,7 +367,7 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
         (["none.h5"], "there is no result file 'none.h5'"),
         (["run.h5", "energy", "run.h5"], "give runs before what to draw"),
         (["run.h5", "other.h5"], "and there is no such file"),
-        (["run.h5", "work-precision", "energy"], "a figure of its own"),
+        (["run.h5", "work-precision", "energy"], "cannot be combined with other quantities"),
         (["nothing"], "no file 'nothing', and no such system in the gallery"),
         ([], "no run is given"),
     ):

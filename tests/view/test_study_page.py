@@ -56,7 +56,7 @@ def test_ghosts_move_as_their_members_and_a_click_opens_one(study, browser, tmp_
 def test_what_is_wrong_with_a_page_of_a_study(study):
     with pytest.raises(ValueError, match="no member 9; there are 4"):
         study.page([9])
-    with pytest.raises(ValueError, match="over='angl' is no number of each member; did you mean 'angle'"):
+    with pytest.raises(ValueError, match="over='angl' is not a number of each member; did you mean 'angle'"):
         study.page(over="angl")
     with pytest.raises(ValueError, match="no member to show"):
         study.page([])

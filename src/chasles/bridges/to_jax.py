@@ -12,7 +12,7 @@ from chasles.bridges.function import Differentiable
 
 
 def jax_function(function: Differentiable, mode: str = "reverse") -> Callable[..., Any]:
-    """A function of JAX arrays with the derivatives of a `Differentiable`; `jit` and `vmap` serve.
+    """A function of JAX arrays with the derivatives of a `Differentiable`; `jit` and `vmap` work.
 
     mode: "reverse" for `grad` and `vjp`, or "forward" for `jvp` and `jacfwd`: JAX takes one rule for each function.
     Numbers are 64 bits: `jax.config.update("jax_enable_x64", True)`.

@@ -223,7 +223,9 @@ class Judge:
             return np.ones(len(t), dtype=bool)
         inside = (t >= min(self.part)) & (t <= max(self.part))
         if inside.sum() < 2:
-            raise ValueError(f"certify: span {self.part} holds no time of the run, {t.min():g} to {t.max():g} s")
+            raise ValueError(
+                f"certify: span {self.part} contains no saved time of the run, {t.min():g} to {t.max():g} s"
+            )
         return inside
 
     def whole(self) -> str:

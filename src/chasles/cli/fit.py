@@ -74,7 +74,7 @@ def fit(
         raise ValueError(f"--output {output}: expected a name that ends in .toml")
     wanted, alone = _unknowns(unknown), _unknowns(own)
     if not wanted and not alone:
-        raise ValueError("fit: nothing is unknown; name what is to be found, --unknown length=0.1:2")
+        raise ValueError("fit: there are no unknowns; name the parameters to estimate, --unknown length=0.1:2")
     sensors = _sensors(column, noise, delay, bias)
     experiments = [Experiment(one, unknown=alone, inputs=inputs) for one in data]
     options: dict[str, Any] = {} if span is None else {"span": span}

@@ -91,7 +91,7 @@ def plot(
         run.picture(frame, file, azimuth=azimuth, elevation=elevation, trail=trail, color=color, **options)
     elif WORK in names:
         if len(names) > 1:
-            raise ValueError(f"plot: {WORK} is a figure of its own")
+            raise ValueError(f"plot: {WORK} cannot be combined with other quantities; plot it alone")
         from chasles.view.plot_work import work_precision
 
         exact = None if reference is None else find_run(reference, change, until, law)

@@ -93,7 +93,7 @@ def show_study(runs: list[str], members: str | None, output: Path | None, laws: 
             raise ValueError(f"view: --members is for a study; {runs[0]} is not a study")
         return False
     if len(runs) > 1:
-        raise ValueError(f"view: {path.name} is a study; show it by itself")
+        raise ValueError(f"view: {path.name} is a study; view it alone")
     try:
         chosen = None if members is None else [int(one) for one in members.split(",")]
     except ValueError:

@@ -55,7 +55,7 @@ def ensemble(
     progress: bool | None = None,
     **options: Any,
 ) -> Ensemble:
-    """Simulate a model many times with other parameters, and keep quantities of each run.
+    """Simulate a model many times with different parameters, and store quantities of each run.
 
     model: a model file, a name of the gallery, or a function of the parameters that returns a `Study`, a `Run`, a
     number or numbers by name.

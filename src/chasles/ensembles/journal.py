@@ -67,11 +67,11 @@ class Journal:
                     changed = other_parts(json.loads(title), json.loads(self._title))
                 except ValueError:
                     raise JournalError(
-                        f"{self.file} is damaged: it says of no study; remove it to begin anew"
+                        f"{self.file} is damaged: it does not name its study; remove it to start again"
                     ) from None
                 raise JournalError(
-                    f"{self.file} is of another study, with other values of {changed}; go on with those, or remove it "
-                    "to begin anew"
+                    f"{self.file} belongs to another study, with other values of {changed}; "
+                    "continue with those, or remove it to start again"
                 )
             good = stream.tell()
             while (record := _read(stream)) is not None:

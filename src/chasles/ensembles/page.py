@@ -47,7 +47,9 @@ def _named(numbers: dict[str, np.ndarray], name: str | None, what: str) -> str:
     """A name of what has one number for each member; nothing if none is given."""
     if name is not None and name not in numbers:
         known = ", ".join(numbers)
-        raise ValueError(f"page: {what}={name!r} is no number of each member; {meant(name, numbers)}there are {known}")
+        raise ValueError(
+            f"page: {what}={name!r} is not a number of each member; {meant(name, numbers)}there are {known}"
+        )
     return name or ""
 
 

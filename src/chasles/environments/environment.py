@@ -108,7 +108,7 @@ class Environment(gymnasium.Env):
         if self._episodes.goals is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         if not self.action_space.contains(action):
-            raise gymnasium.error.InvalidAction(f"{action!r} is no action; expected one of {self.action_space}")
+            raise gymnasium.error.InvalidAction(f"{action!r} is not an action; expected one of {self.action_space}")
         seen, rewards, ended, truncated = self._episodes.act(np.asarray(action)[None])
         return seen[0], float(rewards[0]), bool(ended[0]), bool(truncated[0]), {}
 

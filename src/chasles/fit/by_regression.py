@@ -74,7 +74,7 @@ def to_torques(
     joint_terms: Iterable[str] | str = (),
     tolerance: float = 1e-9,
 ) -> TorqueFit:
-    """Inertial parameters of a tree from the generalized forces that a motion took.
+    """Estimate inertial parameters of a tree from measured motion and generalized forces.
 
     q (times, nq), v, a and torques (times, nv): measured at the same times. joint_terms: "armature", "damping" and
     "friction" are unknown too, if they are named. tolerance: how much of a column of unit length must be independent of

@@ -30,7 +30,7 @@ def to_data(
     starts: int = 4,
     **options: Any,
 ) -> DataFit:
-    """Find unknown numbers of a model so that its simulations fit what was measured.
+    """Estimate unknown parameters of a model so that its simulations fit measured data.
 
     model: a model file, what `load` returns, a System, or a function of parameters that returns a System (or a Study,
     with its start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are

@@ -68,7 +68,7 @@ def excitation(
     tries: int = 400,
     seed: int = 0,
 ) -> Excitation:
-    """A motion of a tree within limits, on which torques tell inertial parameters apart.
+    """Design a motion of a tree within limits from which its inertial parameters can be identified.
 
     position: (low, high) of the coordinates, speed and acceleration: their largest sizes; numbers, or one for each
     joint; by default the limits of the joints. The determinant of what the torques tell of the base parameters

@@ -23,7 +23,7 @@ _VALUE = r'("[^"]*"|\'[^\']*\'|\[[^\]]*\]|[^#\s][^#]*?)'  # a text, a list, or a
 def write_fitted(fit: Any, file: Path) -> Path:
     """Write the model file of a fit."""
     if file.suffix.lower() != ".toml":
-        raise ValueError(f"fit: {file} is no name of a model file; expected one that ends in .toml")
+        raise ValueError(f"fit: {file} is not a model file; expected a name that ends in .toml")
     return put(fitted_text(fit).encode(), file)
 
 

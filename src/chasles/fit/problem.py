@@ -27,7 +27,7 @@ LONG = 100.0  # times of data beyond so many spans of the model look like anothe
 
 @dataclass(frozen=True)
 class Experiment:
-    """A measurement: its data, values of the model that are its own, and unknowns of its own.
+    """A measurement: its data, and the values and unknowns of the model that are specific to it.
 
     data: a CSV file, or arrays by name, one of them "t". set: values by path, {"parameters.load": 2}. unknown: as in
     `to_data`, but found for this experiment alone, such as {"initial.q.pivot": None}. sensors: by name.

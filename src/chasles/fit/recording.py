@@ -104,7 +104,9 @@ def _of_arrays(given: Mapping[str, Any], name: str) -> Recording:
         if array.ndim != 1:
             raise ValueError(f"{name}: {key!r} has shape {array.shape}; expected (times,): a column for each number")
         if np.isinf(array).any():
-            raise ValueError(f"{name}: {key!r} has a number that is infinite; NaN stands for what was not measured")
+            raise ValueError(
+                f"{name}: {key!r} has a number that is infinite; use NaN for values that were not measured"
+            )
         columns[key] = array
     return _recording(name, columns, {})
 

@@ -94,8 +94,8 @@ def channels(system: System, data: Recording, sensors: Mapping[str, Sensor]) -> 
     if not any(len(one.t) for one in found):
         some = ", ".join(names_of(system)[:6])
         raise ValueError(
-            f"{data.name} measures nothing of the model; its columns are {', '.join(data.columns) or 'none'}. Call "
-            f"them as what they measure, such as {some}, or give sensors"
+            f"{data.name} has no column that the model knows; its columns are {', '.join(data.columns) or 'none'}. "
+            f"Name them after what they measure, such as {some}, or give sensors"
         )
     return found
 

@@ -29,9 +29,9 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A number to be found: its bounds, what is known of it (mean and standard deviation), and where to begin.
+    """A number to estimate: its bounds, its prior (mean and standard deviation), and its initial value.
 
-    Begins at the value of the model by default.
+    The initial value is that of the model by default.
     """
 
     low: float = -np.inf

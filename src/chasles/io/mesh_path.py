@@ -29,7 +29,7 @@ def package_root(file: Path) -> Path:
 def mesh_path(name: str, file: Path, root: Path, packages: Mapping[str, Path]) -> Path:
     """The file that a name means; `OutsideError` if it leads out of those of the model, ValueError if there is none."""
     if len(name) > LONGEST or "\0" in name or not name.strip():
-        raise ValueError(f"{name[:60]!r} is no file name")
+        raise ValueError(f"{name[:60]!r} is not a file name")
     if name.startswith(PACKAGE):
         package, _, rest = unquote(name.removeprefix(PACKAGE)).lstrip("/").partition("/")
         folder = _package(package, file, packages)

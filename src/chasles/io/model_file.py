@@ -56,7 +56,7 @@ TOP = (
 
 @dataclass(frozen=True)
 class Study:
-    """What a model file says: a system, its start by names of joints and bodies, and the options of `simulate`.
+    """The content of a model file: a system, its initial state by joints and bodies, and the options of `simulate`.
 
     `run` simulates it so; `ensemble` are the arguments of `chasles.ensemble` that it has. `report`: what was taken of
     the file, approximated and ignored. `remade`: the study of the same file with other values by path.
@@ -494,7 +494,7 @@ class _Builder:
 
     def _shapes(self, source: Source, path: str, given: Any) -> list[Any]:
         if not isinstance(given, list):
-            raise source.error(path, "is no list of shapes")
+            raise source.error(path, "is not a list of shapes")
         return [self._thing(source, f"{path}[{k}]", "shapes", spec.SHAPE_SPECS, entry) for k, entry in enumerate(given)]
 
     def _by_name(self, source: Source, path: str, given: Any, kind: str, whose: str) -> dict[str, Any]:

@@ -108,14 +108,14 @@ class PlanReader:
     def _design(self, given: Any) -> dict[str, Any]:
         """Parameters of the model that are to be found, and their bounds."""
         if not isinstance(given, Mapping):
-            raise self.source.error("parameters", "is no table; write [parameters]")
+            raise self.source.error("parameters", "is not a table; write [parameters]")
         known = {name: value for name, value in self.study.parameters.items() if not isinstance(value, str)}
         bounds = {}
         for name, value in given.items():
             place = f"parameters.{name}"
             if name not in known:
                 raise self.source.error(
-                    place, f"is no parameter of the model; {meant(name, known)}it has {', '.join(known) or 'none'}"
+                    place, f"is not a parameter of the model; {meant(name, known)}it has {', '.join(known) or 'none'}"
                 )
             try:
                 bounds[name] = self.reader.numbers(value, None)
@@ -201,7 +201,7 @@ def plan_task(file: str | Path, study: Study) -> dict[str, Any]:
 
 
 def planned(file: str | Path, study: Study) -> plan.PlannedMotion | plan.CollocatedMotion:
-    """The plan of a task file for the system of a study, as `chasles plan` makes it."""
+    """Solve a task file for the system of a study, as `chasles plan` does."""
     found = PlanReader(Path(file), study).arguments()
     remade = study.remade
     system: Any = study.system

@@ -17,7 +17,7 @@ _KEY = re.compile(r"^\s*([\w.\-]+|\"[^\"]*\"|'[^']*')\s*=")
 
 
 class ModelFileError(PickledWhole, ValueError):
-    """What is wrong with a model file, where: file, line and path within it."""
+    """An error in a model file, with the file, the line and the path within it."""
 
     def __init__(self, file: str, line: int | None, path: str, message: str):
         self.file, self.line, self.path, self.message = file, line, path, message

@@ -62,25 +62,23 @@ DRIVEN = {
     "rest": Entry("each", "coordinates at which the spring is relaxed [m or rad]"),
     "armature": Entry("each", "inertia of a rotor [kg or kg m²]"),
     "friction": Entry("each", "dry friction [N or N m]"),
-    "friction_speed": Entry("number", "speed at which dry friction is nearly reached; 0: it sticks [m/s or rad/s]"),
+    "friction_speed": Entry("number", "speed at which smooth dry friction reaches 76 %; 0: stick-slip [m/s or rad/s]"),
     "static_friction": Entry("each", "largest load that stick-slip friction holds, by default as friction [N or N m]"),
     "friction_coefficient": Entry("number", "coefficient of friction in proportion to the load of the joint"),
-    "static_friction_coefficient": Entry(
-        "number", "coefficient up to which this friction sticks, by default friction_coefficient"
-    ),
-    "bearing_radius": Entry("number", "of a revolute joint, at which this friction acts [m]"),
-    "guide_length": Entry("number", "of a prismatic joint, over which it carries moments [m]"),
-    "thread_radius": Entry("number", "mean radius of the thread of a helical joint, at which this friction acts [m]"),
+    "static_friction_coefficient": Entry("number", "the same while sticking, by default friction_coefficient"),
+    "bearing_radius": Entry("number", "radius of the bearing of a revolute joint, for friction_coefficient [m]"),
+    "guide_length": Entry("number", "length of the guide of a prismatic joint, for friction_coefficient [m]"),
+    "thread_radius": Entry("number", "mean radius of the thread of a helical joint, for friction_coefficient [m]"),
     "lower": Entry("limits", "lower limits of the coordinates [m or rad]"),
     "upper": Entry("limits", "upper limits of the coordinates [m or rad]"),
-    "velocity_limit": Entry("limits", "largest speeds, data only [m/s or rad/s]"),
-    "effort_limit": Entry("limits", "largest forces of a motor, data only [N or N m]"),
-    "stop_stiffness": Entry("number", "of the stops at the limits [N/m or N m/rad]; 0: limits are data only"),
+    "velocity_limit": Entry("limits", "largest speeds; stored, without effect [m/s or rad/s]"),
+    "effort_limit": Entry("limits", "largest motor forces; stored, without effect [N or N m]"),
+    "stop_stiffness": Entry("number", "of elastic stops at the limits [N/m or N m/rad]; 0: limits exert no force"),
     "stop_damping": Entry("number", "of the stops at the limits [N s/m or N m s/rad]"),
-    "restitution": Entry("each", "makes limits rigid: speed after an impact by that before it, 0 to 1"),
+    "restitution": Entry("each", "rigid limits: speed after an impact divided by speed before it, 0 to 1"),
     "mimic": Entry("name", "a joint that it follows: q = mimic_ratio q_other + mimic_offset"),
-    "mimic_ratio": Entry("number", "of mimic, by default 1; or the radius of a pinion [m/rad or m or rad/m]"),
-    "mimic_offset": Entry("number", "of mimic [m or rad]"),
+    "mimic_ratio": Entry("number", "ratio of mimic, by default 1 [m/rad or m or rad/m]"),
+    "mimic_offset": Entry("number", "offset of mimic [m or rad]"),
 }
 
 
@@ -117,7 +115,7 @@ BODIES = {
     ),
     "density": Entry("number", "[kg/m³]: mass, center and inertia then follow from the shapes"),
     "shapes": Entry("shapes", "solids, for drawing and for mass properties with a density"),
-    "physical": Entry("flag", "false: accept an inertia that no distribution of mass has"),
+    "physical": Entry("flag", "false: accept an unphysical inertia"),
 }
 DRAWN = {
     "pose": Entry("pose", "of the shape on the body"),
@@ -133,7 +131,7 @@ SHAPE_SPECS = {
     ),
     "capsule": KindSpec(
         shape.Capsule,
-        "a cylinder along z with half balls on its ends",
+        "a cylinder along z with hemispherical caps",
         {
             "radius": Entry("number", "[m]", True),
             "length": Entry("number", "without the caps [m]", True),
@@ -249,7 +247,7 @@ CONSTRAINT_SPECS = {
             "joints": Entry("names", "those that carry the gears", required=True),
             "teeth": Entry("numbers", "of both", required=True),
             "internal": Entry("flag", "whether one is an internal gear"),
-            "offset": Entry("number", "angle of the first when the second is at zero [rad]"),
+            "offset": Entry("number", "angle of the first gear when the second is at zero [rad]"),
         },
     ),
     "planetary_gear": KindSpec(
@@ -260,7 +258,7 @@ CONSTRAINT_SPECS = {
             "sun": Entry("name", "its joint", required=True),
             "carrier": Entry("name", "its joint", required=True),
             "teeth": Entry("numbers", "of the sun and the ring", required=True),
-            "ring": Entry("name", "its joint; without it the ring stands still"),
+            "ring": Entry("name", "its joint; without it the ring is fixed"),
             "offset": Entry("number", "of z_s (q_sun - q_carrier) + z_r (q_ring - q_carrier) [rad]"),
         },
     ),
@@ -280,18 +278,18 @@ CONSTRAINT_SPECS = {
         "a screw that moves a nut",
         {
             "name": NAME,
-            "joints": Entry("names", "that of the angle and that of the distance, or one cylindrical", required=True),
+            "joints": Entry("names", "joint of the angle and joint of the distance, or one cylindrical", required=True),
             "lead": Entry("number", "distance in one turn [m]; negative: left-handed", required=True),
             "offset": Entry("number", "of the nut when the screw is at zero [m]"),
         },
     ),
     "drive": KindSpec(
         constraint.Drive,
-        "a joint coordinate follows a function of time, or is held",
+        "a joint coordinate follows a function of time, or is constant",
         {
             "name": NAME,
             "joint": Entry("name", "the joint", required=True),
-            "value": Entry("number or law", "where it is held [m or rad], or a law", required=True),
+            "value": Entry("number or law", "constant coordinate [m or rad], or a law", required=True),
             "coordinate": Entry("whole", "which coordinate"),
             **LAW,
         },
@@ -354,23 +352,23 @@ CURVE_SPECS = {
         "a helix about an axis",
         {
             **ABOUT,
-            "pitch": Entry("number", "along the axis in a turn [m]", required=True),
-            "turns": Entry("number", "how many", required=True),
+            "pitch": Entry("number", "advance along the axis per turn [m]", required=True),
+            "turns": Entry("number", "number of turns", required=True),
         },
     ),
     "spline": KindSpec(
         rod_curve.Spline, "a smooth curve", {"points": Entry("several vectors", "two or more [m]", required=True)}
     ),
 }
-SHEAR = Entry("each", "factors of shear along y and z")
+SHEAR = Entry("each", "shear correction factors along y and z")
 SECTION_SPECS = {
     "circle": KindSpec(rod_section.Circle, "a full circle", {"radius": Entry("number", "[m]", required=True)}),
     "tube": KindSpec(
         rod_section.Tube,
         "a ring",
         {
-            "radius": Entry("number", "outside [m]", required=True),
-            "inner": Entry("number", "radius [m]", required=True),
+            "radius": Entry("number", "outer radius [m]", required=True),
+            "inner": Entry("number", "inner radius [m]", required=True),
         },
     ),
     "rectangle": KindSpec(
@@ -389,7 +387,7 @@ SECTION_SPECS = {
             "area": Entry("number", "[m²]", required=True),
             "Iy": Entry("number", "second moment about y [m^4]", required=True),
             "Iz": Entry("number", "second moment about z [m^4]", required=True),
-            "J": Entry("number", "constant of torsion [m^4]", required=True),
+            "J": Entry("number", "torsion constant [m^4]", required=True),
             "shear": SHEAR,
         },
     ),
@@ -403,17 +401,17 @@ SECTION_SPECS = {
                 required=True,
                 apart=("N m²",) * 3 + ("N",) * 3,
             ),
-            "density": Entry("number", "mass of a unit of length [kg/m]"),
-            "moments": Entry("vector", "about x, y and z, of a unit of length [kg m]"),
+            "density": Entry("number", "mass per unit length [kg/m]"),
+            "moments": Entry("vector", "moments of inertia about x, y and z per unit length [kg m]"),
         },
     ),
 }
 MATERIAL = {
     "E": Entry("number", "Young's modulus [Pa]", required=True),
     "nu": Entry("number", "Poisson's ratio"),
-    "G": Entry("number", "shear modulus, in place of nu [Pa]"),
+    "G": Entry("number", "shear modulus, instead of nu [Pa]"),
     "density": Entry("number", "[kg/m³]"),
-    "strain_limit": Entry("number", "strain of a fiber that the certificate of a run allows"),
+    "strain_limit": Entry("number", "largest fiber strain, checked by the certificate"),
 }
 LOADS = {
     "value": Entry("numbers or law", "six numbers or expressions of t", True, ("N",) * 3 + ("N/m",) * 3),
@@ -421,57 +419,57 @@ LOADS = {
 }
 INTRINSIC = {
     **{name: Entry("strain or law", "[1/m]") for name in STRAINS[:3]},
-    **{name: Entry("strain or law", "part of the length") for name in STRAINS[3:]},
+    **{name: Entry("strain or law", "relative") for name in STRAINS[3:]},
 }
 RODS = {
     "name": NAME,
-    "curve": Entry("curve", "its curve without stress: line, arc, helix or spline", required=True),
-    "section": Entry("sections", "one, or a list of two of a kind for a tapered rod", required=True),
+    "curve": Entry("curve", "unstressed centerline: a line, arc, helix or spline", required=True),
+    "section": Entry("sections", "cross section; a list of two of the same kind for a tapered rod", required=True),
     "material": Entry("material", "elastic constants and density"),
     "ends": Entry("names", 'what each end is welded to: a body, "ground" or "free"'),
-    "elements": Entry("whole", "their number"),
-    "damping": Entry("number", "time by which stresses follow rates of strain [s]"),
-    "up": Entry("vector", "direction near which the sections' z axis is at the start"),
-    "twist": Entry("number", "turn of the sections along the rod [rad]"),
-    "element": Entry("name", "magnus or helix"),
-    "masses": Entry("name", "gregory, offset or trapezoid"),
-    "loads": Entry("loads", "torques and forces along all of it, for a unit of length"),
-    "strains": Entry("names", "those it has, if not all: twist, bend_y, bend_z, stretch, shear_y, shear_z"),
-    "modes": Entry("whole", "polynomials along the rod for each of these strains"),
-    "intrinsic": Entry(
-        "intrinsic", "strains without stress beside those of the curve, numbers or expressions of t and s"
+    "elements": Entry("whole", "number of elements"),
+    "damping": Entry("number", "damping divided by stiffness [s]"),
+    "up": Entry("vector", "direction of the z axis of the first section, approximately"),
+    "twist": Entry("number", "rotation of the sections from the start to the end [rad]"),
+    "element": Entry("name", "magnus (order 4, the default) or helix (order 2)"),
+    "masses": Entry("name", "how mass is lumped at the nodes: gregory (the default), offset or trapezoid (for rings)"),
+    "loads": Entry("loads", "distributed torques and forces per unit length"),
+    "strains": Entry(
+        "names", "strains of a rod in joint coordinates: some of twist, bend_y, bend_z, stretch, shear_y, shear_z"
     ),
+    "modes": Entry("whole", "number of polynomials along the rod for each of these strains"),
+    "intrinsic": Entry("intrinsic", "strains that cause no stress (actuation): numbers or expressions of t and s"),
 }
 REDUCED = {
     "name": NAME,
     "file": Entry("matrices", "an .npz file with the arrays mass, stiffness and interfaces"),
-    "mass": Entry("matrix", "of six coordinates for each interface, then of the modes: a Matrix Market file, or rows"),
-    "stiffness": Entry("matrix", "of the same coordinates: a Matrix Market file, or rows"),
-    "interfaces": Entry("poses", "places or poses of the interfaces in the body's frame [m]"),
-    "order": Entry("name", "what comes first at an interface: translation or rotation"),
-    "damping": Entry("number", "time by which stresses follow rates of strain [s]"),
-    "shapes": Entry("whole", "how many shapes are kept, those of the lowest frequencies"),
+    "mass": Entry("matrix", "mass matrix, six rows for each interface, then the modes: a Matrix Market file, or rows"),
+    "stiffness": Entry("matrix", "stiffness matrix of the same coordinates: a Matrix Market file, or rows"),
+    "interfaces": Entry("poses", "positions or poses of the interfaces in the body's frame [m]"),
+    "order": Entry("name", "which rows come first at an interface: translation or rotation"),
+    "damping": Entry("number", "damping divided by stiffness [s]"),
+    "shapes": Entry("whole", "number of elastic shapes to keep, those of the lowest frequencies"),
 }
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "bodies": KindSpec(Body, "a rigid body", BODIES),
     "joints": JOINT_SPECS,
-    "frames": KindSpec(Frame, "a named place on a body", FRAMES),
+    "frames": KindSpec(Frame, "a named point with axes on a body", FRAMES),
     "forces": FORCE_SPECS,
-    "actuators": KindSpec(Actuator, "turns an input into a force on a joint", ACTUATORS),
+    "actuators": KindSpec(Actuator, "converts an input into a force on a joint", ACTUATORS),
     "constraints": CONSTRAINT_SPECS,
-    "rods": KindSpec(Rod, "a slender body that bends", RODS),
-    "reduced": KindSpec(ReducedBody.of_file, "an elastic body by its matrices of mass and stiffness", REDUCED),
+    "rods": KindSpec(Rod, "a slender flexible body", RODS),
+    "reduced": KindSpec(ReducedBody.of_file, "an elastic body given by mass and stiffness matrices", REDUCED),
 }
 INITIAL = {
     "q": Entry("by joint", "coordinates of joints by name; a quaternion (w, x, y, z) or a pose where it has one"),
     "v": Entry("by joint", "velocities of joints by name"),
     "poses": Entry("poses by body", "poses of bodies by name, for absolute coordinates"),
     "twists": Entry("by body", "body twists by name"),
-    "assemble": Entry(
-        "flag", "true: move the start onto the constraints; false: a start that violates them is an error"
+    "assemble": Entry("flag", "true: project the initial state onto the constraints; false: a violation is an error"),
+    "held": Entry(
+        "held", "names of joints (or bodies) whose values are kept, or a table of q and v; by default all given values"
     ),
-    "held": Entry("held", "names of joints (or bodies) whose values stay, or q and v; by default all that are given"),
     "mode": Entry("whole", "which assembly mode of a linkage with these values: 1 is the nearest to neutral"),
 }
 ENSEMBLE = {
@@ -479,9 +477,9 @@ ENSEMBLE = {
     "sample": Entry("texts by name", 'distributions by parameter, such as "normal(1, 0.1)"'),
     "points": Entry("names", "CSV files with a column for each parameter, in the folder of the model"),
     "n": Entry("whole", "number of samples"),
-    "seed": Entry("whole", "of the samples"),
+    "seed": Entry("whole", "seed of the random samples"),
     "design": Entry("name", "random, latin, sobol, halton, or saltelli for sensitivity indices"),
-    "quantities": Entry("names", 'what is kept of each run, such as "max(joints.elbow)"'),
+    "quantities": Entry("names", 'quantities to store of each run, such as "max(joints.elbow)"'),
 }
 SIMULATION = {
     "span": Entry("numbers", "start and end [s]"),
@@ -491,15 +489,15 @@ SIMULATION = {
     "step": Entry("number", "fixed step [s]"),
     "rtol": Entry("number", "relative tolerance of adaptive steps"),
     "atol": Entry("number", "absolute tolerance of adaptive steps; by default 1e-10 of 1 rad and of the bodies' sizes"),
-    "max_step": Entry("number", "longest of the adaptive steps [s]"),
-    "stops": Entry("numbers", "times at which a step ends and the next begins anew [s]"),
-    "max_evaluations": Entry("whole", "evaluations of the equations after which the run is given up"),
+    "max_step": Entry("number", "longest adaptive step [s]"),
+    "stops": Entry("numbers", "times at which steps end and the integration restarts [s]"),
+    "max_evaluations": Entry("whole", "number of evaluations after which the run stops"),
     "stabilization": Entry("name", "projection, baumgarte or none"),
     "baumgarte": Entry("numbers", "alpha and beta [1/s]"),
     "control": Entry("numbers", "a constant input"),
-    "save": Entry("save", "all, final, every so many steps, or a list of times [s]"),
-    "every": Entry("number", "time between saved points, whatever the steps are [s]"),
-    "certificate": Entry("flag or number", "whether the run is judged; 10: judging may take ten times as long"),
-    "cut": Entry("names", "joints that are cut to open loops, in joint coordinates"),
+    "save": Entry("save", "all, final, a number n (every n-th step), or a list of times [s]"),
+    "every": Entry("number", "time between saved points, independent of the steps [s]"),
+    "certificate": Entry("flag or number", "whether to compute the certificate; 10: with ten times the usual budget"),
+    "cut": Entry("names", "joints at which loops are cut, in joint coordinates"),
     "trivialization": Entry("name", "left or right: body or spatial velocities, in absolute coordinates"),
 }

@@ -101,8 +101,8 @@ class Coupling:
     joints: revolute, prismatic, helical (the angle) or cylindrical ones; `ratios` has c_i of each; `coordinates` says
     which coordinate of each (cylindrical: 0 the angle, 1 the distance), by default the first. Angles [rad] are counted
     over full turns; a start from poses alone takes them within half a turn of zero, and the last of them where the
-    relation holds best. `chasles.model.gear_pair`, `planetary_gear`, `rack_and_pinion` and `lead_screw` make it of
-    a designer's numbers.
+    relation holds best. `chasles.model.gear_pair`, `planetary_gear`, `rack_and_pinion` and `lead_screw` create it
+    from tooth numbers, radii and leads.
     """
 
     name: str

@@ -163,7 +163,9 @@ class Rod:
         if any(end.startswith(f"{self.name}[") for end in ends):
             raise ValueError(f"{where}: ends is {self.ends!r}: it cannot be welded to itself; use a weld joint")
         if self.elements == 1 and ends == (GROUND, GROUND):
-            raise ValueError(f"{where}: both ends are welded to the ground and there is no node between; two elements")
+            raise ValueError(
+                f"{where}: both ends are welded to the ground, with no node between; expected two elements or more"
+            )
 
     def _check_strains(self, where: str) -> None:
         """Which strains it has, in the order of `STRAINS`, and their modes."""

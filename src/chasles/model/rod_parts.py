@@ -145,7 +145,9 @@ class Parts:
                 listed = ", ".join(known[-6:])
                 if later := next((repr(one.name) for one in self._rods if end in one.nodes), ""):
                     raise ValueError(f"{where}: ends names {end!r}, of rod {later}, which comes later; list that first")
-                raise ValueError(f"{where}: ends names {end!r}, which is no body; {meant(end, known)}expected {listed}")
+                raise ValueError(
+                    f"{where}: ends names {end!r}, which is not a body; {meant(end, known)}expected {listed}"
+                )
         bodies = {name: k for k, name in enumerate(rod.nodes) if name in rod.bodies}
         for name, k in bodies.items():
             if name in self.bodies:

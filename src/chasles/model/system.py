@@ -422,12 +422,12 @@ class System:
         for joint in other.joints:
             if joint.parent == GROUND:
                 raise ValueError(
-                    f"attach: joint {joint.name!r} of {other.name!r} stands on its own ground; remove it, or lock it"
+                    f"attach: joint {joint.name!r} of {other.name!r} is connected to its ground; remove or lock it"
                 )
 
         for rod in other.rods:
             if GROUND in rod.ends:
-                raise ValueError(f"attach: rod {rod.name!r} of {other.name!r} stands on its own ground; remove it")
+                raise ValueError(f"attach: rod {rod.name!r} of {other.name!r} is connected to its ground; remove it")
 
         def renamed(name: str) -> str:
             return name if name in (GROUND, FREE_END) else prefix + name
@@ -472,7 +472,7 @@ class System:
                 new["joint"] = prefix + constraint.joint
             elif GROUND in constraint.bodies:
                 raise ValueError(
-                    f"attach: constraint {constraint.name!r} of {other.name!r} stands on its own ground; remove it"
+                    f"attach: constraint {constraint.name!r} of {other.name!r} is connected to its ground; remove it"
                 )
             else:
                 new["bodies"] = tuple(renamed(name) for name in constraint.bodies)

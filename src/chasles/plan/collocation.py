@@ -109,7 +109,7 @@ def collocate(
     iterations: int = 3000,
     solver: str = "auto",
 ) -> CollocatedMotion:
-    """The motion of a tree that brings costs to a minimum within limits, by collocation at Gauss points.
+    """Find the motion of a tree that minimizes costs within limits, by collocation at Gauss points.
 
     Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs

@@ -89,7 +89,7 @@ class DesignedSystem:
         for name in bounds:
             if name not in self.names:
                 raise ValueError(
-                    f"{CALLER}: bounds of {name!r}, which is none of the parameters; there are "
+                    f"{CALLER}: bounds of {name!r}, which is not a parameter; there are "
                     f"{', '.join(map(repr, self.names))}"
                 )
         low, high = {}, {}

@@ -14,7 +14,7 @@ from chasles.simulation.simulate import simulate
 
 
 class InfeasibleError(ValueError):
-    """Limits that no motion was found for. `violations`: by how much each is violated, by name."""
+    """No motion was found that satisfies the limits. `violations`: by how much each is violated, by name."""
 
     def __init__(self, message: str, violations: dict[str, float]):
         super().__init__(message, violations)

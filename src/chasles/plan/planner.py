@@ -42,7 +42,7 @@ def optimize(
     tolerance: float = 1e-8,
     iterations: int = 2000,
 ) -> PlannedMotion:
-    """The inputs, held in each of so many steps of equal length, that bring costs to a minimum within limits.
+    """Find the inputs, constant in each of `steps` equal steps, that minimize costs within limits.
 
     costs: of `effort`, `duration`, `tracking`, `final`, which are added. limits: of `keep` and `reach`. low, high:
     bounds of the inputs, one for all or one for each; those of actuators count too. The system starts from q and v, as
@@ -150,7 +150,7 @@ def terms_of(costs: Any, limits: Any) -> tuple[list[Any], list[MotionLimit]]:
     every = list(limits) if isinstance(limits, Sequence) else [limits]
     for one in every:
         if not isinstance(one, MotionLimit):
-            raise TypeError(f"{CALLER}: {one!r} is no limit; expected keep or reach")
+            raise TypeError(f"{CALLER}: {one!r} is not a limit; expected keep or reach")
     return list(costs) if isinstance(costs, Sequence) else [costs], every
 
 

@@ -204,12 +204,12 @@ class FunctionOf(MotionQuantity):
 
 
 def frame(name: str, target: ArrayLike | Callable[[np.ndarray], ArrayLike]) -> MotionQuantity:
-    """A frame or body less a target: a position (3), a pose (7), one for each node, or a function of the times."""
+    """Deviation of a frame or body from a target: a position (3), a pose (7), one per node, or a function of time."""
     return FramePlace(name, target if callable(target) else np.asarray(target, dtype=float))
 
 
 def state(q: Any = None, v: Any = None) -> MotionQuantity:
-    """The state less given coordinates and velocities, of all joints, or of some by name."""
+    """The deviation of the state from given coordinates and velocities, of all joints, or of some by name."""
     return Posture(q, v)
 
 

@@ -53,8 +53,8 @@ def shoot(
     iterations: int = 3000,
     solver: str = "auto",
 ) -> PlannedMotion:
-    """The inputs, held in each of so many steps of equal length, that bring costs to a minimum within limits, by
-    multiple shooting.
+    """Find the inputs, constant in each of `steps` equal steps, that minimize costs within limits, by multiple
+    shooting.
 
     Costs, limits and bounds of inputs as in `optimize`, and the same steps. guess: coordinates at the nodes
     (steps + 1, nq); by default the start, everywhere, or the motion under `inputs`, if these are given. inputs: those

@@ -59,7 +59,7 @@ def duration(weight: float = 1.0) -> DurationCost:
 
 
 def tracking(what: MotionQuantity, weight: ArrayLike = 1.0, when: When = ALWAYS) -> Wish:
-    """∫ Σ weight r² dt of a quantity; when: "end", or shares of the duration (0 to 1), where Σ weight r² is added."""
+    """∫ Σ weight r² dt of a quantity; when: "end", or fractions of the duration, where Σ weight r² is added."""
     return Wish(_quantity("tracking", what), _weights("tracking", weight), _when("tracking", when))
 
 
@@ -69,7 +69,7 @@ def final(what: MotionQuantity, weight: ArrayLike = 1.0) -> Wish:
 
 
 def keep(what: MotionQuantity, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, when: When = ALWAYS) -> MotionLimit:
-    """low <= r <= high at all nodes, at the end, or at shares of the duration."""
+    """low <= r <= high at all nodes, at the end, or at fractions of the duration."""
     least, most = (np.asarray(x, dtype=float) for x in (low, high))
     if np.isnan(least).any() or np.isnan(most).any() or (least > most).any():
         raise ValueError(f"{CALLER}: keep has low {low!r} and high {high!r}; expected low <= high")
@@ -77,8 +77,8 @@ def keep(what: MotionQuantity, low: ArrayLike = -np.inf, high: ArrayLike = np.in
 
 
 def reach(what: MotionQuantity, when: When = END) -> MotionLimit:
-    """r = 0 at the end, or at shares of the duration, each of them at a node: there the quantity is what it should
-    be."""
+    """r = 0 at the end, or at fractions of the duration, each of them at a node: the quantity reaches its target
+    there."""
     return MotionLimit(_quantity("reach", what), np.zeros(()), np.zeros(()), _when("reach", when))
 
 

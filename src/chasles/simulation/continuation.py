@@ -277,7 +277,7 @@ def continuation(
     assert isinstance(rest, Equilibrium)
     begin = curve.statics(at).at(rest.q)
     if not len(begin.chosen):
-        raise ValueError(f"{where}: the system has no freedom, so that nothing is in equilibrium")
+        raise ValueError(f"{where}: the system has no degree of freedom, so there is no equilibrium to follow")
     place = curve.placed(at, begin, np.append(np.zeros(len(begin.basis)), last - first))
     places, special, message = _followed(curve, place, min(first, last), max(first, last), points, max_step)
     found = [_equilibrium(curve, x) for x in places]

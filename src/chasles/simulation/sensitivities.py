@@ -335,7 +335,7 @@ def _columns(
 def _check_inputs(control: Any, controller: Any, period: Any, slopes: Any, span: tuple[float, float]) -> dict[str, Any]:
     """The inputs as `simulate` takes them."""
     if slopes is not None and controller is None:
-        raise ValueError("sensitivities: slopes are those of a sampled controller; give controller=... and period=...")
+        raise ValueError("sensitivities: slopes are for sampled controllers; give controller=... and period=...")
     if controller is not None:
         return {"controller": controller, "period": period, "control": control}  # which `simulate` looks at
     if period is None:

@@ -35,7 +35,7 @@ ROUNDING = 1e-9  # of a difference: what is left of a vector is nothing
 
 
 class StiffnessWarning(RuntimeWarning):
-    """An explicit method was held up by stability; an implicit one would take longer steps."""
+    """Stability limits the steps of an explicit method; an implicit one would take longer steps."""
 
 
 def warn_if_stiff(task: Any, solution: Solution) -> None:

@@ -106,7 +106,7 @@ def solve_locally(
     elif step is None:
         raise ValueError("solve_locally: give step=..., or a class of solvers of SciPy that chooses its own")
     elif options:
-        raise TypeError(f"solve_locally: {', '.join(options)} are options of solvers of SciPy, and there is none")
+        raise TypeError(f"solve_locally: {', '.join(options)} are options of SciPy solvers, and no solver is given")
     else:
         stepper = runge_kutta(method) if isinstance(method, str | Tableau) else method
         walk = _fixed(problem, stepper, start, end, y, step)

@@ -187,7 +187,7 @@ def _index(word: bytes, known: int, name: str, line: int) -> int:
         if not index or abs(index) > 3 * TRIANGLES:
             raise ValueError
     except ValueError:
-        raise _wrong(name, f"{word[:40].decode(errors='replace')!r} is no vertex", line, "f") from None
+        raise _wrong(name, f"{word[:40].decode(errors='replace')!r} is not a vertex", line, "f") from None
     return index - 1 if index > 0 else known + index
 
 

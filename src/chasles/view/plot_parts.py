@@ -102,7 +102,7 @@ def phase_panels(run: Any, rest: str) -> list[Panel]:
     if joint is None:
         return []
     if joint.nq != joint.nv:
-        raise ValueError(f"plot: phase.{rest}: a {joint.kind} joint has a quaternion, whose phase plane is no plane")
+        raise ValueError(f"plot: phase.{rest}: a {joint.kind} joint has a quaternion, so it has no phase plane")
     made = []
     for k, (symbol, unit) in enumerate(coordinates(joint, 0)):
         rate = coordinates(joint, 1)[k][0]

@@ -121,7 +121,7 @@ def _whole_up_to(most: float) -> Kind:
 
 def _check(what: str, found: Any, kinds: Mapping[str, Kind]) -> None:
     if not isinstance(found, dict):
-        raise ValueError(f"its {what} is no table")
+        raise ValueError(f"its {what} is not a table")
     for key, kind in kinds.items():
         if key not in found or not kind(found[key]):
             said = f"{found[key]!r:.80}" if key in found else "missing"

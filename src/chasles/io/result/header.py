@@ -212,7 +212,7 @@ def _given(header: Mapping[str, Any]) -> dict[str, Any] | None:
         if isinstance(given[name], list):
             checked[name] = np.array(given[name], dtype=float)
         elif not isinstance(given[name], dict | str | float | int | None):
-            raise TypeError(f"{name} is no number")
+            raise TypeError(f"{name} is not a number")
     words = [given.get(name, "") for name in ("coordinates", "trivialization")]
     if not all(isinstance(word, str) for word in (*words, *given.get("compiled", ()), *given.get("cut", ()))):
         raise ValueError("some words in it are none")

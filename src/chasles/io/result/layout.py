@@ -33,7 +33,7 @@ Table = tuple[np.dtype, tuple[int, ...]]
 
 
 class ResultFileError(PickledWhole, ValueError):
-    """What is wrong with a result file."""
+    """A result file is damaged, or cannot be read or written."""
 
     def __init__(self, file: str | Path, message: str):
         self.file = str(file)
@@ -112,7 +112,7 @@ def table(file: str | Path, h5: h5py.File, name: str) -> h5py.Dataset:
     if found.external or found.is_virtual:
         raise ResultFileError(file, f"{name} is kept in another file, which is not looked at")
     if found.shape is None or found.dtype.hasobject:
-        raise ResultFileError(file, f"is damaged: {name} is no text or table of numbers")
+        raise ResultFileError(file, f"is damaged: {name} is neither a text nor a table of numbers")
     size, offset = found.dtype.itemsize * math.prod(found.shape), found.id.get_offset()
     if offset is not None and offset + size > Path(file).stat().st_size:
         raise ResultFileError(file, f"is damaged: it ends before {name} does, which has {size} bytes")
@@ -127,7 +127,7 @@ def text(file: str | Path, h5: h5py.File, name: str) -> str:
     """A text of a file."""
     found = table(file, h5, name)
     if found.dtype.kind != "S" or found.shape != () or found.dtype.itemsize > TEXT:
-        raise ResultFileError(file, f"is damaged: {name} is no text, or has more than {TEXT} bytes")
+        raise ResultFileError(file, f"is damaged: {name} is not a text, or has more than {TEXT} bytes")
     return str(found[()].decode())
 
 

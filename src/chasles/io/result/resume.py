@@ -26,7 +26,7 @@ def resume(
     controller: Callable[..., Any] | None = None,
     progress: bool | None = None,
 ) -> Run:
-    """Continue a run that was killed or interrupted, in its file, to the same bits as if nothing had happened.
+    """Continue a run that was killed or interrupted, in its file; the result is bit-identical to an uninterrupted run.
 
     The user's functions that the run had (laws of forces by name, events, a controller) are given again; their sources
     must be those of the run. A controller that remembers something must be in the state that it had. A run that has

@@ -157,7 +157,7 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     if (system is None) != (not parameters):
         raise ValueError("gradient: parameters need `system`, the function of them that made the run's system")
     if slopes is not None and run.task.controller is None:
-        raise ValueError("gradient: slopes are those of a sampled controller, and the run has none")
+        raise ValueError("gradient: slopes are for sampled controllers, and the run has none")
     if taken := [name for name in parameters or {} if name in OWN]:
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
 

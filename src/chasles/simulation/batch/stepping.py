@@ -57,7 +57,7 @@ class BatchSimulation:
         self.members, self.size, variants = int(members), float(step), Variants(system, values)
         task = plan(variants.model(0), (0.0, FAR * self.size), method=method, step=self.size, save="final")
         if reason := refusal(task):
-            raise ValueError(f"{CALLER}: this system cannot be stepped on lanes: {reason}; take Simulation")
+            raise ValueError(f"{CALLER}: this system cannot run on SIMD lanes: {reason}; take Simulation")
         self.dynamics = task.dynamics
         self.mechanism, self.actuation = task.dynamics.mechanism, task.dynamics.actuation()
         with self.dynamics.calling():

@@ -192,8 +192,8 @@ def _described(
 
 
 def buckling(system: System, most: float = 1.0, *, t: float = 0.0, steps: int = 8, iterations: int = 40) -> float:
-    """The factor of gravity and constant wrenches, up to `most`, at which a system with rods buckles: where its
-    equilibrium, followed from no load on in `steps`, becomes unstable."""
+    """The load factor, up to `most`, at which a system with rods buckles: its equilibrium under gravity and constant
+    wrenches, followed from zero load in `steps`, becomes unstable."""
     solver = Solver(system, t, iterations)
     at, low = solver.start(None), 0.0
     for load in np.linspace(0.0, most, steps + 1)[1:]:

@@ -41,8 +41,8 @@ class MeshError:
 
 
 def with_elements(system: System, elements: Mapping[str, int]) -> System:
-    """The system with other numbers of elements of some rods. What is at a node stays at its place: ValueError if the
-    new mesh has no node there."""
+    """The system with other numbers of elements in some rods. Joints, forces and frames at nodes stay where they are;
+    ValueError if the new mesh has no node there."""
     names: dict[str, str] = {}
     for rod in system.rods:
         n = elements.get(rod.name, rod.elements)
@@ -84,7 +84,7 @@ def _at_rest(system: System, coarsest: Mapping[str, int]) -> np.ndarray:
 
 
 def mesh_error(system: System, quantity: Quantity | None = None) -> MeshError:
-    """By how much the meshes of rods are too coarse: half and a quarter of the elements are computed too.
+    """Estimate the error of the meshes of rods, by computing with half and a quarter of the elements too.
 
     quantity: a function of a system that gives a number or an array, as the end of a run; by default the places of
     nodes in equilibrium [m]. Numbers of elements have to be multiples of four.
@@ -110,8 +110,8 @@ def mesh_error(system: System, quantity: Quantity | None = None) -> MeshError:
 
 
 def refined(system: System, accuracy: float, quantity: Quantity | None = None) -> System:
-    """The system with as many elements in its rods as an accuracy asks for, in the unit of `mesh_error`: meshes are
-    made finer by two until its estimate is smaller."""
+    """The system with enough elements in its rods for an accuracy, in the unit of `mesh_error`: the numbers of elements
+    are doubled until its estimate is smaller."""
     if not accuracy > 0.0:
         raise ValueError(f"refined: accuracy is {accuracy!r}; expected a positive number")
     start = {rod.name: 4 * max(LEAST // 4, -(-rod.elements // 4)) for rod in system.rods}

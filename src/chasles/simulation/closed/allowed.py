@@ -40,7 +40,7 @@ def require_on_constraints(function: str, mechanism: ClosedMechanism, q: np.ndar
         listed = equations.listed(amounts, limit, "[m/s or rad/s]", equations.by_constraint(speeds))
         raise AssemblyError(
             f"{function}: the velocities violate {listed}; take those of `mechanism.consistent_velocities(q, v)`, or "
-            "in a model file a drive that stands still"
+            "in a model file use a drive with a constant value"
         )
 
 

@@ -32,7 +32,7 @@ CONVERGED = 1e-14  # of the largest force
 
 
 class FrictionLoadError(ArithmeticError):
-    """Friction that changes its own load by more than itself: the motion is not unique, or there is none."""
+    """Friction changes its own load too strongly: the motion is not unique, or does not exist (Painlevé's paradox)."""
 
 
 class Response(NamedTuple):

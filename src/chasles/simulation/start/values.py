@@ -21,7 +21,7 @@ SHOWN = 1e-13  # of 1 rad and of the size of a model: less is rounding
 
 
 class StartChangedWarning(RuntimeWarning):
-    """Assembly changed values of the start that were given."""
+    """Assembly changed given initial values."""
 
 
 class StartChange(NamedTuple):
