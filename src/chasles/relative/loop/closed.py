@@ -184,8 +184,9 @@ class ClosedMechanism(WithoutTreeGroups):
         batch, (q, v, times) = self._states(name, t, q=self.tables.check_q(name, q), v=speeds)
         count, m = len(q), self.rows
         g, rate, right, J = (np.empty((count, size)) for size in (m, m, m, m * self.nv))
-        tiles = np.zeros((count, ROWS.size * len(self.closing.tiles)))  # a tile has up to three rows
-        p, work, at = self.packed.parameters, np.empty(self.packed.work), self.packed.rows_at
+        tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
+        p, at = self.packed.parameters, self.packed.rows_at
+        work = np.zeros(self.packed.work)  # tiles of one or two rows leave the places of the others as they are
         with Calling(self.laws):
             entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
         shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.closing.tiles), ROWS.size))
