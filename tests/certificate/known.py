@@ -209,6 +209,9 @@ def thin():
         run = ch.simulate(slider(forces=[push(models.region, force, a, b)]), (0, 10.0), v=[1.0], **how)
         speed = np.sqrt(1 + 2 * force * (b - a))
         yield case(f"thin region of {b - a:g} m, {how}", run, (speed, run.v[-1, 0], speed))
+    for speed in (2.222, 3.3217, 4.1, 6.543):
+        run = ch.simulate(models.held_by_a_band(speed), (0, 10.0))
+        yield case(f"held at {speed} m/s", run, (speed, run.v[-1, 0], 10.0))
     fixed = [{"method": "rk4", "step": step} for step in (1e-3, 2e-3, 3e-3)]
     for how in (*fixed, {}, {"rtol": 1e-3, "atol": 1e-5}):
         run = ch.simulate(slider(forces=[push(models.wall, 1e6, 1.0)]), (0, 2), v=[1.0], **how)

@@ -155,3 +155,8 @@ def attraction(t, pose, twist, p, out):  # a wrench: G M m
     out[3] = k * x
     out[4] = k * y
     out[5] = k * z
+
+
+def held_by_a_band(speed):
+    """A slider that is pushed, and held by a thin band of speeds: 1 - 2 exp(-(v - speed)²/w²) is zero at its edge."""
+    return slider(forces=[ch.JointForce("push", "s", f"1 - 2 * exp(-(((v - {speed}) / 1e-5) ** 2))")])

@@ -334,3 +334,13 @@ def test_rest_is_seen_in_any_unit_of_length(size):
         for start, resting in ((rest, True), (swing, False)):
             run = ch.simulate(system, (0.0, 0.01), q=start, coordinates=coordinates, progress=False)
             assert pull_of(run)[1] is resting
+
+
+@pytest.mark.parametrize("speed", [4.1, 6.543])
+def test_a_second_motion_that_is_given_up_has_a_word(speed):
+    """It is held by a thin band of speeds, too stiff to go on there; a coarser one steps over the band as the run
+    did."""
+    run = ch.simulate(models.held_by_a_band(speed), (0, 10.0))
+    assert run.v[-1, 0] == pytest.approx(10.0)
+    assert run.certificate.status == "not judged"
+    assert "could not be afforded to the end" in run.certificate.reason

@@ -86,6 +86,10 @@ JOINTS = {
         lambda: make.revolute("elbow", "a", "b", axis=(0, 0, 1), friction_speed=-1),
         "joint 'elbow': friction_speed is -1",
     ),
+    "bearing of a ball": (
+        lambda: make.spherical("elbow", "a", "b", friction_coefficient=0.1),
+        "joint 'elbow': friction_coefficient is for",
+    ),
 }
 
 SYSTEMS = {

@@ -1,7 +1,9 @@
 """What is said of a user's function that has the wrong arguments, does not compile, or is interrupted."""
 
 import ctypes
+from types import ModuleType
 
+import numba
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ import chasles as ch
 from chasles.force.law_tangent import LawTangent
 from chasles.integrate.vector_field import PythonField
 from chasles.model import law as law_module
-from chasles.model.law import PythonLaw
+from chasles.model.law import C_SIGNATURE, PythonLaw
+from chasles.model.user_function import constants_of
 
 
 def slider(law):
@@ -122,3 +125,84 @@ def test_a_lost_interrupt_ends_a_simulation(monkeypatch):
     monkeypatch.setattr(law_module, "_numbers", sometimes)
     with pytest.raises(KeyboardInterrupt):
         ch.simulate(slider(spring), (0, 10), q=[1.0])
+
+
+NESTED = ((1.0, 2.0), (3.0, (4.0,)))
+ARRAY = np.array([10.0, 20.0])
+settings = ModuleType("settings")
+settings.inner = ModuleType("settings.inner")
+settings.inner.GAIN = 100.0
+FACTOR, ROWS = 1000.0, 0.0
+
+
+@numba.njit
+def factor():
+    return FACTOR
+
+
+@numba.njit
+def doubled():
+    return 2.0 * FACTOR
+
+
+helper = factor
+
+
+@ch.law
+def reads(t, q, v, p, out):
+    own = settings
+    rows = [ROWS * k for k in range(2)]
+    out[0] = NESTED[1][1][0] + ARRAY[1] + own.inner.GAIN + helper() + rows[1]
+
+
+def called(law):
+    """The compiled law, through its address."""
+    numbers = np.ones(1)
+    pointer = numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    C_SIGNATURE(law.address)(0.0, pointer, pointer, pointer, pointer, 1, 1, 1, 1)
+    return float(numbers[0])
+
+
+def bind(monkeypatch, **values):
+    for name, value in values.items():
+        monkeypatch.setitem(globals(), name, value)
+
+
+CHANGES = {
+    "a tuple in a tuple": lambda patch: bind(patch, NESTED=((1.0, 2.0), (3.0, (5.0,)))),
+    "an array": lambda patch: bind(patch, ARRAY=np.array([10.0, 21.0])),
+    "an array in place": lambda patch: ARRAY.__setitem__(1, 22.0),
+    "a module's module": lambda patch: patch.setattr(settings.inner, "GAIN", 101.0),
+    "what a function takes that it calls": lambda patch: bind(patch, FACTOR=1001.0),
+    "a function that it calls": lambda patch: bind(patch, helper=doubled),
+    "what a comprehension takes": lambda patch: bind(patch, ROWS=1.0),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_all_that_a_law_takes_from_outside_is_part_of_it(what, monkeypatch):
+    monkeypatch.setitem(globals(), "ARRAY", ARRAY.copy())
+    before = constants_of(reads)
+    CHANGES[what](monkeypatch)
+    assert constants_of(reads) != before
+
+
+def test_a_law_is_compiled_anew_when_what_it_takes_from_outside_has_changed(monkeypatch):
+    monkeypatch.setitem(globals(), "ARRAY", ARRAY.copy())
+    assert called(reads) == 1124.0
+    ARRAY[1] = 30.0
+    bind(monkeypatch, NESTED=((1.0, 2.0), (3.0, (5.0,))), FACTOR=2000.0, ROWS=0.5)
+    monkeypatch.setattr(settings.inner, "GAIN", 200.0)
+    assert called(reads) == 2235.5  # Numba's function too, which had been compiled
+    bind(monkeypatch, helper=doubled)
+    assert called(reads) == 4235.5
+
+
+def test_memory_of_a_law_in_python_is_no_part_of_it():
+    memory = np.zeros(1)
+
+    def counts(t, q, v, p, out):
+        memory[0] += 1.0
+
+    assert constants_of(counts) == constants_of(PythonLaw(counts)) == {}
+    assert constants_of(ch.law(counts)).keys() == {"memory"}

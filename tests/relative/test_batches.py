@@ -9,6 +9,7 @@ import pytest
 from chasles.kernel.policy import COMPILED
 from chasles.relative import forward, inverse, kinematics, mass, sharing
 from chasles.relative.mechanism import Mechanism
+from chasles.relative.raw import Raw
 from tests.relative import models, zoo
 
 
@@ -159,3 +160,21 @@ def test_raw_mass_matrices_of_the_same_arrays_again():
         np.testing.assert_array_equal(out, mechanism.mass_matrix(q))
     with pytest.raises(ValueError, match="out has shape"):
         raw.mass_matrix(q, out[:-1].copy())
+
+
+def test_threads_wait_for_the_workspace_of_a_raw(mechanism, monkeypatch):
+    q, out, algorithm = np.zeros((8, mechanism.nv)), np.zeros((8, mechanism.nv)), inverse.inverse_dynamics
+    raw, loop, together = Raw(mechanism), algorithm.lanes, threading.Barrier(2)
+
+    def alone(*arguments):
+        with pytest.raises(threading.BrokenBarrierError):
+            together.wait(0.05)  # nobody comes
+        together.reset()
+        loop(*arguments)
+
+    monkeypatch.setattr(algorithm, "lanes", alone)
+    with ThreadPoolExecutor(2) as threads:
+        for made in [threads.submit(raw.inverse_dynamics, q, q, q, out.copy()) for _ in range(2)]:
+            np.testing.assert_array_equal(
+                made.result(), mechanism.inverse_dynamics(q[0], q[0], q[0])[None].repeat(8, 0)
+            )

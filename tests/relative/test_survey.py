@@ -75,3 +75,13 @@ def test_dot_products_are_zero_at_a_half_turn_and_rotation_vectors_are_not():
     np.testing.assert_allclose(seen.residual, 0.0, atol=1e-15)
     assert np.linalg.norm(seen.group_residual) == pytest.approx(np.pi)
     assert seen.position.max() == pytest.approx(np.pi)
+
+
+def test_tiles_of_fewer_rows_have_zeros_behind_them(monkeypatch):
+    """Whatever stood in the memory before."""
+    mechanism, empty = ClosedMechanism(planar()), np.empty
+    q, expected = mechanism.neutral(), mechanism.constraint_rows(mechanism.neutral()).tiles
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full_like(empty(shape, dtype), 7))
+    tiles = mechanism.constraint_rows(q).tiles
+    assert np.array_equal(tiles, expected)
+    assert np.array_equal(np.unique(tiles[:, -3:]), [0.0])  # of the third row

@@ -57,11 +57,12 @@ def tolerances(task: Task, tolerance: float, smallest: float) -> tuple[float, np
 
 
 class CompanionError(PickledWhole, ArithmeticError):
-    """There is none: too dear, or (`broke`) it could not go on; `late`: it was dearer than it seemed at first."""
+    """There is none: too dear, or (`broke`) it could not go on; `late`: it was dearer than it seemed at first. `done`
+    are the times and states up to which it came then."""
 
-    def __init__(self, message: str, used: int, broke: bool, late: bool = False):
+    def __init__(self, message: str, used: int, broke: bool, late: bool = False, done: Any = None):
         super().__init__(message)
-        self.used, self.broke, self.late = used, broke, late
+        self.used, self.broke, self.late, self.done = used, broke, late, done
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def _part(
         singular = singular_at_end(task.dynamics, solution)
         dear = not singular and solution.cause is Cause.EVALUATIONS
         why = singular or f"it ended: {solution.message}"
-        raise CompanionError(why, used + solution.evaluations, broke=not dear, late=dear and used > 0)
+        done = solution.t, solution.y
+        raise CompanionError(why, used + solution.evaluations, broke=not dear, late=dear and used > 0, done=done)
     if not (np.abs(solution.y) < LARGEST_USABLE).all():
         raise CompanionError(BEYOND, used + solution.evaluations, broke=True)
     return Companion(solution.y, solution.evaluations, solution.events)

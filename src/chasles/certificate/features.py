@@ -22,7 +22,7 @@ CONSTANT = 1e-9  # change of a law in all, of its size, that is none
 POINTS = 320  # break points, shared among all that changes
 POINTS_SHARE, LEAST_POINTS = 0.15, 32  # of the evaluations that there are, and never fewer
 STEEPEST = 16  # and the largest changes, with the points before them
-ALONG = 1 << 17  # times along the path
+ALONG = 1 << 17  # times along the path at least, of compiled laws
 ACCELERATIONS = 1 << 12
 
 
@@ -56,8 +56,9 @@ def features(
     laws = list(called_laws(task.dynamics, t, y))
     memory = tuple(law.name for law in laws if law.remembers(t[0], t[-1]))
     timed = Counter(law.law.in_python for law in laws if may_depend_on_time(law.law))
+    along = max(ALONG, budget.calls(sum(not law.law.in_python for law in laws), python=False))
     for law in laws:
-        n = budget.calls(timed[law.law.in_python], law.law.in_python) if may_depend_on_time(law.law) else ALONG
+        n = budget.calls(timed[law.law.in_python], law.law.in_python) if may_depend_on_time(law.law) else along
         times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
         if before is None and may_depend_on_time(law.law):
             called = min(called or n, n)
@@ -69,7 +70,7 @@ def features(
                     pairs += [x for pair in between for x in pair]
                     jumps[law.name] = tuple(pair[0] for pair in between)
         if law.x.any() or law.y.any():
-            some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.law.in_python else n))]
+            some = times[:: max(1, len(times) // min(along, n // 4 if law.law.in_python else n))]
             found = law.changes(np.ascontiguousarray(some), True, CONSTANT)
             changes += [] if _constant(found) else [found]
     if task.dynamics.set_valued is None:  # else they are no functions of the state

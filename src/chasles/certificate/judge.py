@@ -272,6 +272,7 @@ class Judge:
         self.features = found = features(task, t, y, task.u, self.rng, self.budget)
         pieces = self.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
         stops, first = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops]), None
+        last: companion.CompanionError | None = None
         for allowed in (rtol, LOOSER * rtol):
             try:
                 limit = min(FIRST * self.budget.total, self.budget.left)
@@ -282,6 +283,7 @@ class Judge:
                 if trouble.broke or (trouble.late and self.run.constraints):
                     break
         if first is None:
+            assert last is not None
             return stiff.judge_stiff(self, t, y, atol, last)
         other = self.moved(t, np.concatenate([[task.state], first.y]))
         decisive, how, missing = first, "by an adaptive run of order 8 with other steps", ""
@@ -296,9 +298,23 @@ class Judge:
                 self.parted = allowed, scale.errors(other, own)
             elif allowed > rtol:
                 missing = f"differs from a coarse second motion, and a finer one could not be afforded; {stiff.MORE}"
+        if last is not None and not missing and self._parts_from(t, y, last):
+            missing = f"differs from a second motion that could not be afforded to the end; {stiff.MORE}"
         self.say_error(t, how, missing)
         self.findings += voices.events(self.run, decisive.events, start, end)
         return ""
+
+    def _parts_from(self, t: np.ndarray, y: np.ndarray, trouble: companion.CompanionError) -> bool:
+        """Whether a second motion that was given up had left the run by then: a coarser one that agrees with the run
+        may have stepped over the same."""
+        if trouble.done is None or self.motion is None:
+            return False
+        times, states = trouble.done
+        mine, its = np.isin(t, times), np.isin(times, t)
+        if not mine.any():
+            return False
+        errors = self.scale(self.motion).errors(self.moved(t[mine], y[mine]), self.moved(times[its], states[its]))
+        return bool(errors[:, self.rows(self.motion.t)[mine]].max(initial=0.0) > self.tolerance)
 
     def _ask(
         self, t: np.ndarray, stops: np.ndarray, limit: float, rtol: float, atol: np.ndarray

@@ -87,7 +87,7 @@ class LawTangent:
 def _compiled(law: Law, varied: bool) -> int:
     """Address of a compiled law on duals; compiled once for the constants that it uses."""
     with COMPILING_LAW:
-        constants = constants_of(law.function)
+        constants = constants_of(law)
         kept = law.__dict__.setdefault("_dual_addresses", {})
         known, before = kept.get(varied, (0, constants))
         if not known or before != constants:

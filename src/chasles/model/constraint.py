@@ -158,7 +158,7 @@ class Drive:
     coordinate: int = 0
     parameters: Sequence[float] = ()
     # whether it begins wherever its joint is, `start` in a model file: then it has no part in finding the start
-    begins_anywhere: bool = field(init=False, default=False, compare=False, repr=False)
+    begins_anywhere: bool = field(init=False, default=False, repr=False)
 
     def __post_init__(self) -> None:
         check_name("Drive", self.name)

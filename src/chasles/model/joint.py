@@ -144,8 +144,8 @@ class Joint:
                 raise ValueError(f"{where}: {name} is for a {kind} joint with a friction_coefficient")
         if not self.is_loaded:
             return
-        turns, slides = any(self.screws[0][:3]), any(self.screws[0][3:])
-        if self.kind not in sizes.values() or (turns and slides and not self.traits.threaded):
+        known = self.kind in sizes.values()
+        if not known or (any(self.screws[0][:3]) and any(self.screws[0][3:]) and not self.traits.threaded):
             raise ValueError(
                 f"{where}: friction_coefficient is for revolute joints about their frame, prismatic and helical ones"
             )

@@ -21,7 +21,7 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.late import carray
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
-from chasles.model.user_function import check_arguments, constants_of, explained
+from chasles.model.user_function import check_arguments, constants_of, explained, refresh
 
 COMPILING_LAW = threading.Lock()  # two threads that compile one law would leave the address of a function that is gone
 _POINTER = ctypes.POINTER(ctypes.c_double)
@@ -117,10 +117,12 @@ class Law:
     def address(self) -> int:
         if self.in_python:
             return self._address
-        constants = constants_of(self.function)
+        constants = constants_of(self)
         if not self._address or constants != self._constants:  # they are compiled in
             with COMPILING_LAW:
                 if not self._address or constants != self._constants:
+                    if self._address:
+                        refresh(self)
                     self._address, self._constants = self._compiled(), constants
         return self._address
 

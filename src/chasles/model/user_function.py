@@ -3,11 +3,13 @@ compile."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import linecache
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,27 +26,92 @@ TELLING = (
     "No implementation of function",
     "Invalid use of",
 )
+NUMBERS = int | float | complex | str | np.number | np.bool_ | None  # and texts
+UNCHANGING = ("chasles", "math", "numba", "numpy", "scipy")  # whose constants nobody binds anew
 
 
-def constants_of(function: Any, seen: frozenset[int] = frozenset()) -> dict[str, str]:
-    """The numbers, texts and functions that a function takes from outside: of closures, defaults and globals. What is
-    mutable is left out: a function may keep its memory there."""
-    plain = getattr(function, "py_func", getattr(function, "function", function))  # of Numba, of a law or field
-    if not inspect.isfunction(plain) or id(plain) in seen:
-        return {}
-    taken = inspect.getclosurevars(plain)
-    named = {**taken.globals, **taken.nonlocals}
-    named |= {f"default {k}": value for k, value in enumerate(plain.__defaults__ or ())}
-    found = {}
-    for name, value in sorted(named.items()):
-        if isinstance(value, int | float | complex | str | np.number | np.bool_ | type(None)):
-            found[name] = repr(value)
-        elif isinstance(value, tuple):
-            found[name] = repr([one for one in value if isinstance(one, int | float | str | np.number)])
-        else:
-            inner = constants_of(value, seen | {id(plain)})
-            found |= {f"{name}.{key}": text for key, text in inner.items()}
-    return found
+def constants_of(function: Any) -> dict[str, str]:
+    """All that a function takes from outside, by name: of closures, defaults, globals and modules, also by functions
+    that it calls. Of a compiled one these are arrays and the code of such functions too: it has them as they were when
+    it was compiled. For others what is mutable is left out: a function may keep its memory there."""
+    compiled = _plain(function) is not function and not getattr(function, "in_python", False)
+    texts = ((name, _text(value, compiled)) for name, value in _outside(function))
+    return {name: text for name, text in texts if text is not None}
+
+
+def refresh(function: Any) -> None:
+    """Let Numba's functions that a function calls be compiled anew, the innermost first: they too keep what they took
+    from outside."""
+    for _, value in _outside(function):
+        if hasattr(value, "py_func") and hasattr(value, "recompile"):
+            value.recompile()
+
+
+def _plain(function: Any) -> Any:
+    return getattr(function, "py_func", getattr(function, "function", function))  # of Numba, of a law or field
+
+
+def _outside(function: Any, within: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """What a function takes from outside, by name; functions come after what they take themselves."""
+    plain = _plain(function)
+    if not inspect.isfunction(plain) or id(plain) in within:
+        return
+    names = {name for code in _codes(plain.__code__) for name in code.co_names}
+    taken = {name: plain.__globals__[name] for name in names if name in plain.__globals__}
+    for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
+        with suppress(ValueError):  # of a variable that has no value yet
+            taken[name] = cell.cell_contents
+    taken |= {f"default {k}": value for k, value in enumerate(plain.__defaults__ or ())}
+    taken |= {f"default {name}": value for name, value in (plain.__kwdefaults__ or {}).items()}
+    for name, value in sorted(taken.items()):
+        yield from _leaves(name, value, names, (*within, id(plain)))
+
+
+def _leaves(name: str, value: Any, names: set[str], within: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] not in UNCHANGING and id(value) not in within:
+            for own in sorted(names & vars(value).keys()):  # whatever the module is called in the function
+                yield from _leaves(f"{name}.{own}", vars(value)[own], names, (*within, id(value)))
+    elif isinstance(value, tuple) and not all(isinstance(one, NUMBERS) for one in value):
+        for k, one in enumerate(value):
+            yield from _leaves(f"{name}[{k}]", one, names, within)
+    else:
+        yield from ((f"{name}.{inner}", one) for inner, one in _outside(value, within))
+        yield name, value
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Of a function, and of the functions and comprehensions in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _codes(one)
+
+
+def _text(value: Any, compiled: bool) -> str | None:
+    """What tells a value from others; None if it is no constant."""
+    if isinstance(value, NUMBERS):
+        return repr(value)
+    if isinstance(value, tuple):
+        return repr(list(value))
+    if not compiled:
+        return None
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if inspect.isfunction(plain := _plain(value)):
+        known = plain.__module__.partition(".")[0] in UNCHANGING
+        return plain.__qualname__ if known else hashlib.sha256(repr(_meaning(plain.__code__)).encode()).hexdigest()
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
+def _meaning(code: CodeType) -> tuple[Any, ...]:
+    """What the bytecode says, without the place where it stands."""
+    inner = (_meaning(one) if isinstance(one, CodeType) else _ordered(one) for one in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, tuple(inner)
+
+
+def _ordered(constant: Any) -> str:
+    return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 
 def check_arguments(where: str, function: Callable[..., Any], form: str, *names: str) -> None:

@@ -4,13 +4,14 @@
     raw.inverse_dynamics(q, v, a, out)
 
 Arrays must be C-contiguous float64 with one state, (n,), or a batch, (count, n), which is looked at in each call;
-whether their numbers make sense is not. A `Raw` has its own workspace: each thread needs one of its own,
-`Raw(mechanism)`. One state that comes again and again goes through a builtin of Python (`kernel.direct`).
+whether their numbers make sense is not. A `Raw` has one workspace, for which threads wait: give each thread one of its
+own, `Raw(mechanism)`. One state that comes again and again goes through a builtin of Python (`kernel.direct`).
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -89,7 +90,7 @@ def _into(
     }
     results, loop = len(algorithm.outputs), algorithm.scalar
     space, lane_space = algorithm.space(sizes), algorithm.space(sizes, lanes=True)
-    direct, left = None, OFTEN
+    direct, left, workspace = None, OFTEN, threading.RLock()
 
     def call(*arrays: np.ndarray) -> np.ndarray:
         nonlocal direct, left
@@ -103,9 +104,11 @@ def _into(
         flat = iter([(array if array.flags.writeable else array.copy()).reshape(-1) for array in arrays])
         every = [same[name] if name in same else next(flat) for name in algorithm.arguments]
         if count >= WIDTH:
-            algorithm.lanes(topology, numbers, count, *every, lane_space)
+            with workspace:
+                algorithm.lanes(topology, numbers, count, *every, lane_space)
         elif count:
-            loop(topology, numbers, count, *every, space)
+            with workspace:
+                loop(topology, numbers, count, *every, space)
             left -= arrays[0].ndim == 1
             if left == 0 and available() and mechanism.tables.links <= MANY_LINKS:
                 direct = _direct(mechanism, algorithm, same, sizes, not full)

@@ -16,18 +16,18 @@ from chasles.model.user_function import constants_of
 def fingerprint(function: Any) -> dict[str, str]:
     """Name and hash of a user's function: of its statements, or code where there is no source, and the constants it
     takes from outside."""
-    name, plain, source = _parts(function)
-    return {"name": name, "hash": _digest(_statements(source), plain)}
+    name, source = _parts(function)
+    return {"name": name, "hash": _digest(_statements(source), function)}
 
 
 def is_same(function: Any, stored: Mapping[str, str]) -> bool:
     """Whether a function is the one of a stored fingerprint; earlier versions took the source as it stands."""
-    _, plain, source = _parts(function)
-    return stored["hash"] in (_digest(_statements(source), plain), _digest(source, plain))
+    _, source = _parts(function)
+    return stored["hash"] in (_digest(_statements(source), function), _digest(source, function))
 
 
-def _parts(function: Any) -> tuple[str, Any, str]:
-    """Name, plain function and source."""
+def _parts(function: Any) -> tuple[str, str]:
+    """Name and source."""
     name = getattr(function, "__name__", type(function).__name__)
     plain = getattr(function, "function", function)  # of a law or field
     try:
@@ -35,11 +35,11 @@ def _parts(function: Any) -> tuple[str, Any, str]:
     except (OSError, TypeError):
         code = getattr(plain, "__code__", None)
         source = repr(None if code is None else (code.co_code, code.co_names, repr(code.co_consts)))
-    return name, plain, source
+    return name, source
 
 
-def _digest(words: str, plain: Any) -> str:
-    return hashlib.sha256((words + repr(constants_of(plain))).encode()).hexdigest()
+def _digest(words: str, function: Any) -> str:
+    return hashlib.sha256((words + repr(constants_of(function))).encode()).hexdigest()
 
 
 class _Bare(ast.NodeTransformer):

@@ -185,7 +185,8 @@ class ClosedMechanism(WithoutTreeGroups):
         count, m = len(q), self.rows
         g, rate, right, J = (np.empty((count, size)) for size in (m, m, m, m * self.nv))
         tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
-        p, work, at = self.packed.parameters, np.empty(self.packed.work), self.packed.rows_at
+        p, at = self.packed.parameters, self.packed.rows_at
+        work = np.zeros(self.packed.work)  # tiles of one or two rows leave the places of the others as they are
         with Calling(self.laws):
             entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
         shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.closing.tiles), ROWS.size))
