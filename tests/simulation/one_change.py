@@ -182,10 +182,12 @@ def damped_loop():
 def geared():
     bodies, joints = bars()
     joints[-1] = ch.spherical("tip", "two", "three", at=(0.6, 0, 0), child_at=(0.5, 0, 0))
-    bodies += [body("wheel"), body("slide")]
+    bodies += [body("wheel"), body("slide"), body("bolt")]
     joints += [hinge("gear", "ground", "wheel", at=(0, 0.5, 0)), ch.prismatic("rack", "ground", "slide", axis=X)]
+    joints.append(ch.cylindrical("nut", "ground", "bolt", axis=X))
     constraints = [
         ch.Coupling("mesh", ("rocker", "gear"), (2.0, 1.0), offset=2.0),
+        ch.Coupling("thread", ("nut", "nut"), (1.0, -50.0), coordinates=(0, 1)),
         ch.Drive("motor", "crank", "w * t + 0.8", parameters={"w": 3.0}),
         ch.Drive("hold", "rack", sine, parameters=(0.3,)),
     ]
@@ -328,7 +330,7 @@ GIVEN = {  # in place of nothing, or of what has few values
     "shear": [(0.8, 0.8)],
     "color": [(0, 1, 0)],
     "strains": [("bend_z",), ("stretch", "bend_z"), ("twist", "bend_y", "bend_z")],
-    "material": [],
+    "intrinsic": [{"bend_z": 0.4}, {"bend_z": "0.7 * t"}],
 }
 OTHER_SECTIONS = [ch.rods.Circle(0.021), ch.rods.Rectangle(0.02, 0.021), ch.rods.Tube(0.02, 0.015)]
 OTHER_CURVES = [ch.rods.Line((0, 0, 0), (1, 0.1, 0)), ch.rods.Arc((0, 0, 1), (0, 0.6, 1), Z, 1.0)]
@@ -336,7 +338,7 @@ OTHER_CURVES = [ch.rods.Line((0, 0, 0), (1, 0.1, 0)), ch.rods.Arc((0, 0, 1), (0,
 
 def changed_values(name: str, value: Any, names: dict[str, list[str]]) -> Iterator[Any]:
     """Other values of a field; some may not be possible."""
-    if name in GIVEN and (value is None or isinstance(value, str) or name == "strains"):
+    if name in GIVEN and (value is None or isinstance(value, str) or name in ("strains", "intrinsic")):
         yield from (other for other in GIVEN[name] if other != value)
     if isinstance(value, bool):
         yield not value
@@ -429,7 +431,8 @@ def changed_parts(part: Any, names: dict[str, list[str]], seen: Any = None) -> I
 def renamed(value: Any, old: str, new: str) -> Any:
     """The same with another name wherever it is used."""
     if isinstance(value, str):
-        return new if value == old else value
+        node = value.startswith(f"{old}[")  # of a rod or of a reduced body
+        return new if value == old else new + value[len(old) :] if node else value
     if isinstance(value, Expression):
         return value.renamed(lambda name: new if name == old else name)
     if isinstance(value, tuple | list):

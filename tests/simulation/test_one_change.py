@@ -24,7 +24,7 @@ PARTS = (
     *(ch.Distance, ch.PointOnLine, ch.PointOnPlane, ch.Coupling, ch.Drive, ch.CustomConstraint, ch.Rolling, ch.Cam),
     *(ch.Rod, ch.rods.ReducedBody),
 )
-NOT_ALONE = {("Joint", "kind"), ("CustomConstraint", "rows")}  # with other screws, with another law
+NOT_ALONE = {("ReducedBody", "order")}  # its matrices would have to change with it
 Results = dict[str, bytes]
 
 
