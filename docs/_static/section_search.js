@@ -33,7 +33,7 @@
   function excerpt(text, terms) {
     const body = text.toLowerCase();
     const places = terms.map((term) => body.search(pattern(term))).filter((place) => place >= 0);
-    const first = Math.max(0, Math.min(...places, text.length) - 60);
+    const first = places.length ? Math.max(0, Math.min(...places) - 60) : 0;
     const begin = first ? body.indexOf(" ", first) + 1 : 0;
     return (begin ? "… " : "") + text.slice(begin, begin + 220) + (begin + 220 < text.length ? " …" : "");
   }
@@ -74,9 +74,12 @@
       item.append(marked(excerpt(text, terms), terms));
       list.append(item);
     }
-    const pages = document.createElement("h2");
-    pages.textContent = "Pages";
-    if (best.length) results.before(list, pages);
+    const [title, pages] = ["Sections", "Pages"].map((text) => {
+      const heading = document.createElement("h2");
+      heading.textContent = text;
+      return heading;
+    });
+    if (best.length) results.before(title, list, pages);
   }
 
   document.addEventListener("DOMContentLoaded", show);
