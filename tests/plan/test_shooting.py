@@ -136,7 +136,7 @@ WRONG = {
 WRONG_DESIGN = {
     "none": ({}, "the system is a function; give its parameters"),
     "bounds": ({"parameters": {"mass": 1.0}, "bounds": {"mass": (2, 3)}}, "'mass' begins at 1.0 and has bounds"),
-    "name": ({"parameters": {"mass": 1.0}, "bounds": {"weight": (2, 3)}}, "bounds of 'weight', which is not a parameter"),
+    "name": ({"parameters": {"mass": 1.0}, "bounds": {"weight": (2, 3)}}, "bounds of 'weight', which is not a"),
     "low": ({"parameters": {"mass": 1.0}, "bounds": {"mass": (2, 1)}}, "expected low < high"),
     "pair": ({"parameters": {"mass": 1.0}, "bounds": {"mass": 2}}, r"the bounds of 'mass' are 2; expected \(low, high"),
     "no system": ({"parameters": {"mass": 1.0}, "bounds": {"mass": (-1, 2)}}, "there is no system with mass = -1"),
