@@ -44,7 +44,7 @@ def init(
         text, then = _starter(target), f"now: chasles run {target} (`chasles list gallery` names larger models)"
     else:
         target = Path(f"{name}.toml") if file is None else file
-        text, then = _model(name), f"now: chasles run {target}"
+        text, then = _model(name or ""), f"now: chasles run {target}"
     if target.exists() and not force:
         raise ValueError(f"init: {target} already exists; give another name, or --force")
     try:
@@ -69,13 +69,13 @@ def _starter(target: Path) -> str:
     return text.replace("model.toml", target.name)
 
 
-def _model(name: str | None) -> str:
+def _model(name: str) -> str:
     from chasles.gallery import model_files
     from chasles.model.suggestion import meant
 
     gallery = model_files()
     if name not in gallery:
-        near = meant(str(name), gallery)
+        near = meant(name, gallery)
         raise ValueError(
             f"init: there is no system {name!r} in the gallery; {near}there are {', '.join(gallery)}; "
             "without a name, init writes a small starter model"
