@@ -153,6 +153,7 @@ def _mechanism_tasks() -> list[Task]:
         (f"{name}{', lanes' if lanes else ''}", partial(algorithm.compile, lanes))
         for name, algorithm in found.items()
         for lanes in (False, True)
+        if algorithm.fours or not lanes
     ]
     for module in (tree_motion, dependent_motion, body_motion, closed_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from chasles.kernel.late import late
 
-load_rows, store_rows = late("chasles.kernel.code.rows", "load_rows", "store_rows")
+load_rows, load_rows_at, store_rows = late("chasles.kernel.code.rows", "load_rows", "load_rows_at", "store_rows")

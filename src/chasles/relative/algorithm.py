@@ -83,15 +83,16 @@ class Algorithm:
 
     The size of an array says how many numbers a state has, in terms of nq, nv, links and slots (links and
     ground), by sums of products. An input may be empty where the kernel allows it. `work` is the size of the workspace.
+    `fours`: whether there is a loop over states by fours; a kernel that itself uses lanes has none.
     """
 
-    def __init__(self, function: Callable, work: str, arrays: dict[str, str | Argument]):
+    def __init__(self, function: Callable, work: str, arrays: dict[str, str | Argument], fours: bool = True):
         self.kernel = kernel(function)
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self.arguments = {
             name: Argument("in", value) if isinstance(value, str) else value for name, value in arrays.items()
         }
-        self.work = work
+        self.work, self.fours = work, fours
         self.inputs, self.outputs = self._names("in"), self._names("out")
         self._pace: dict[bool, float] = {}  # seconds for a state and link, on lanes and not
 
@@ -172,7 +173,7 @@ class Algorithm:
         results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
         every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
         work = count * max(sizes["links"], sum(result.shape[1] for result in results))
-        lanes = COMPILED and count >= WIDTH and work >= FEW
+        lanes = COMPILED and self.fours and count >= WIDTH and work >= FEW
         loop = self.lanes if lanes else self.scalar  # made before several threads ask for it
 
         def part(first: int, last: int) -> None:
@@ -238,6 +239,6 @@ def _terms(size: str) -> list[tuple[int, list[str]]]:
     return terms
 
 
-def algorithm(*, work: str, **arrays: str | Argument) -> Callable[[Callable], Algorithm]:
+def algorithm(*, work: str, fours: bool = True, **arrays: str | Argument) -> Callable[[Callable], Algorithm]:
     """Decorator: compile a kernel on one state and make its loops. Keywords name its arrays, in order."""
-    return lambda function: Algorithm(function, work, arrays)
+    return lambda function: Algorithm(function, work, arrays, fours)

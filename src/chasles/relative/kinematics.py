@@ -7,8 +7,9 @@ constant pose on it (twelve numbers: rotation by rows, position).
 from __future__ import annotations
 
 from chasles.kernel.algebra import add, cross, mat_mul, motion_cross, mul, mul_t
-from chasles.kernel.lanes import like, store
+from chasles.kernel.lanes import WIDTH, like, store
 from chasles.kernel.policy import kernel
+from chasles.kernel.rows import load_rows, load_rows_at, store_rows
 from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6, store9
 from chasles.lie import quaternion
 from chasles.relative.algorithm import algorithm, fixed, out
@@ -134,3 +135,35 @@ def motion_of_frames(topology, numbers, q, v, a, where, offset, pose, twist, acc
             if a.shape[0] > 0:
                 A = carried(X, x, load6(work, at + STATE.acceleration, z))
                 store6(acceleration, 6 * k, acceleration_in(representation, R, p, V, A))
+
+
+@algorithm(
+    work=f"{STATE.size}*slots",
+    fours=False,
+    q="nq",
+    where=fixed(whole=True),
+    offset=fixed(),
+    pose=out("7*places"),
+)
+def poses_of_four_frames(topology, numbers, q, where, offset, pose, work, z):
+    """Poses of at least four frames, as `motion_of_frames` has them to the bit: one state, and four frames on lanes.
+
+    Half of the time for one state goes into quaternions of matrices. The last four overlap those before them.
+    """
+    move_links(topology, numbers, q, pose[:0], pose[:0], work, z)
+    count, k = where.shape[0] - 1, 0
+    while True:
+        firsts = (
+            (where[k + 1] + 1) * STATE.size,
+            (where[k + 2] + 1) * STATE.size,
+            (where[k + 3] + 1) * STATE.size,
+            (where[k + 4] + 1) * STATE.size,
+        )
+        link = load_rows_at(work, firsts, 12)
+        on = load_rows(offset, k * PLACE.size, PLACE.size, 12)
+        R, p = composed(link[:9], link[9:], on[:9], on[9:])
+        unit = quaternion.from_matrix(R)
+        store_rows(pose, 7 * k, 7, (unit[0], unit[1], unit[2], unit[3], p[0], p[1], p[2]))
+        if k >= count - WIDTH:
+            return
+        k = min(k + WIDTH, count - WIDTH)

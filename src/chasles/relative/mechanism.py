@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.cached import cached_property
 from chasles.constraint.results import Mobility, Violation
 from chasles.force.table import SCRATCH
+from chasles.kernel.lanes import WIDTH
 from chasles.kernel.undisturbed import Calling
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
@@ -170,18 +171,22 @@ class Mechanism:
         shape = batch if single else (*batch, len(links))
         if function == "poses" and not batch:
             fixed = {"where": where, "offset": offset}
-            given: Any = kinematics.motion_of_frames, ("q",), "pose", (*shape, 7)
+            quicker = kinematics.poses_of_four_frames if len(links) >= WIDTH else kinematics.motion_of_frames
+            given: Any = quicker, ("q",), "pose", (*shape, 7)
             self._direct.again(function, *given, key=frames, fixed=fixed, sizes=sizes)
         return [result.reshape(*shape, size) for result, size in zip(results, (7, 6, 6), strict=True)]
 
     def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
         """Poses in space of frames or bodies, (..., frames, 7); one name gives (..., 7), None all bodies."""
         try:
-            call = self._direct_poses.get(frames)
+            found = self._direct_poses[frames](q)
+        except KeyError:  # there is none yet
+            found = None
         except TypeError:  # a list
-            frames = None if frames is None else tuple(frames)
+            frames = tuple(() if frames is None else frames)
             call = self._direct_poses.get(frames)
-        if call and (found := call(q)) is not None:
+            found = call and call(q)
+        if found is not None:
             return found
         return self._motion("poses", frames, "body", {"q": self.tables.check_q("poses", q)})[0]
 
@@ -211,11 +216,14 @@ class Mechanism:
     ) -> np.ndarray:
         """J with twist = J v of frames or bodies, (..., frames, 6, nv); one name gives (..., 6, nv)."""
         try:
-            call = self._direct_jacobian.get(frames if representation == "body" else (None, frames, representation))
+            found = self._direct_jacobian[frames if representation == "body" else (None, frames, representation)](q)
+        except KeyError:  # there is none yet
+            found = None
         except TypeError:  # a list
-            frames = None if frames is None else tuple(frames)
+            frames = tuple(() if frames is None else frames)
             call = self._direct_jacobian.get(frames if representation == "body" else (None, frames, representation))
-        if call and (found := call(q)) is not None:
+            found = call and call(q)
+        if found is not None:
             return found
         return self.tables.jacobians("jacobian", frames, representation, {"q": self.tables.check_q("jacobian", q)})
 

@@ -40,6 +40,24 @@ def _shift(builder, pointer, offset):
     return builder.gep(pointer, [ir.Constant(ir.IntType(64), offset)], inbounds=True)
 
 
+def _columns(context, builder, sig, array, firsts, n):
+    """The first n columns of the rows that begin at `firsts`, as a tuple of lanes."""
+    rows = [address_in(context, builder, sig.args[0], array, first, 1, n, "row load") for first in firsts]
+    columns = [None] * n
+    if n >= 4:
+        for c in _squares(n):
+            quads = [builder.bitcast(_shift(builder, row, c), VECTOR.as_pointer()) for row in rows]
+            columns[c : c + 4] = _transpose(builder, [builder.load(quad, align=8) for quad in quads])
+    else:
+        for c in range(n):
+            vector = ir.Constant(VECTOR, ir.Undefined)
+            for r, row in enumerate(rows):
+                value = builder.load(_shift(builder, row, c), align=8)
+                vector = builder.insert_element(vector, value, ir.Constant(INDEX, r))
+            columns[c] = vector
+    return context.make_tuple(builder, sig.return_type, columns)
+
+
 @intrinsic
 def load_rows(typing_context, array, start, stride, count):
     """Columns 0..count-1 of `WIDTH` rows as a tuple of lanes; row r begins at element `start + r * stride`.
@@ -52,22 +70,23 @@ def load_rows(typing_context, array, start, stride, count):
 
     def generate(context, builder, sig, args):
         firsts = [builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)]
-        rows = [address_in(context, builder, sig.args[0], args[0], first, 1, n, "row load") for first in firsts]
-        columns = [None] * n
-        if n >= 4:
-            for c in _squares(n):
-                quads = [builder.bitcast(_shift(builder, row, c), VECTOR.as_pointer()) for row in rows]
-                columns[c : c + 4] = _transpose(builder, [builder.load(quad, align=8) for quad in quads])
-        else:
-            for c in range(n):
-                vector = ir.Constant(VECTOR, ir.Undefined)
-                for r, row in enumerate(rows):
-                    value = builder.load(_shift(builder, row, c), align=8)
-                    vector = builder.insert_element(vector, value, ir.Constant(INDEX, r))
-                columns[c] = vector
-        return context.make_tuple(builder, sig.return_type, columns)
+        return _columns(context, builder, sig, args[0], firsts, n)
 
     return signature(types.UniTuple(LANES, n), array, types.intp, types.intp, count), generate
+
+
+@intrinsic
+def load_rows_at(typing_context, array, firsts, count):
+    """As `load_rows`, of rows that begin anywhere: at the elements `firsts`, a tuple of `WIDTH`."""
+    if not flat_float64(array) or not isinstance(count, types.IntegerLiteral):
+        return None
+    n = count.literal_value
+
+    def generate(context, builder, sig, args):
+        starts = [builder.extract_value(args[1], r) for r in range(WIDTH)]
+        return _columns(context, builder, sig, args[0], starts, n)
+
+    return signature(types.UniTuple(LANES, n), array, types.UniTuple(types.intp, WIDTH), count), generate
 
 
 @intrinsic
