@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chasles.kernel.policy import COMPILED
-from chasles.relative import forward, inverse, kinematics, mass, sharing
+from chasles.relative import algorithm, forward, inverse, kinematics, mass, sharing
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.raw import Raw
 from tests.relative import models, zoo
@@ -39,6 +39,33 @@ def test_a_loop_has_one_signature_however_it_is_called(mechanism):
         one.compile()
         one.compile(lanes=True)
         assert (len(one.scalar.signatures), len(one.lanes.signatures)) == (1, 1)
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_code_for_lanes_is_compiled_when_enough_was_done_one_by_one(monkeypatch):
+    """A first run of some hundred states should not wait for it; what is on disk is used at once."""
+    one = algorithm.Algorithm(inverse.inverse_dynamics.kernel.py_func, "nv", {"q": "nq"})
+    monkeypatch.setattr(algorithm, "FEW", 100)
+    monkeypatch.setattr(algorithm, "PATIENCE", 3)
+    monkeypatch.setattr(type(one.lanes), "at_hand", lambda self, kinds: False)
+    assert [one._on_lanes(8, work) for work in (99, 120, 99, 150, 29, 99, 120, 120)] == [*[False] * 6, True, True]
+    assert algorithm.Algorithm._on_lanes(one, 3, 1000) is False  # fewer states than lanes
+    monkeypatch.setattr(one, "_waited", 0)
+    monkeypatch.setattr(type(one.lanes), "at_hand", lambda self, kinds: True)
+    assert [one._on_lanes(8, work) for work in (99, 100)] == [False, True]
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_code_that_is_at_hand_is_found_without_compiling(mechanism, monkeypatch):
+    loop = mass.mass_matrix.lanes
+    mass.mass_matrix.compile(lanes=True)
+    (kinds,) = loop.signatures
+    assert loop.at_hand(kinds)
+    other = type(loop)(loop.py_func)  # as in a new process
+    monkeypatch.setattr(type(loop), "_make", lambda *given: pytest.fail("it was compiled"))
+    assert other.at_hand(kinds) == (loop.store.load(kinds) is not None)
+    assert not other.at_hand(("int64",))
+    assert other.signatures == ([kinds] if other.found else [])
 
 
 def test_order_in_memory_does_not_matter(mechanism):

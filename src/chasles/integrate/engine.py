@@ -196,7 +196,7 @@ def begun_anew(settings, t, state, counts, y, f0, before, x_sum, records, by_tim
     return finite(f0, d, 0.0)
 
 
-@kernel(entry=True)
+@kernel(entry=True, vectorized=False)
 def advance(
     table, measured, addresses, settings, real, a, b, c, e, extra, program, state, counts, y, f0, x_sum, times, stops,
     records, memory, address, p, watched, levels, limit,

@@ -174,6 +174,7 @@ class Compiled:
         self._vectorized = vectorized
         self.found = 0  # how many of its codes were on disk
         self._codes: dict[tuple[str, ...], Code] = {}
+        self._absent: set[tuple[str, ...]] = set()  # kinds for which there was nothing on disk
         self._fronts: list[Callable] = []  # what to try, one after the other
 
     def __call__(self, *given: Any) -> Any:
@@ -215,12 +216,29 @@ class Compiled:
             with COMPILING, _LOCK:
                 if kinds in self._codes:  # another thread was quicker
                     return self._codes[kinds]
-                found = self.store.load(kinds)
-                self.found += found is not None
-                self._codes[kinds] = found = found or self._make(kinds, given)
-                if not self._native:
-                    self._fronts = [code.call for code in self._codes.values()]
+                found = self._loaded(kinds) or self._keep(kinds, self._make(kinds, given))
         return found
+
+    def at_hand(self, kinds: tuple[str, ...]) -> bool:
+        """Whether there is code for some kinds of arguments without compiling; loads it from disk."""
+        if kinds in self._codes or kinds in self._absent:
+            return kinds in self._codes
+        with COMPILING, _LOCK:
+            if kinds not in self._codes and not self._loaded(kinds):
+                self._absent.add(kinds)
+        return kinds in self._codes
+
+    def _loaded(self, kinds: tuple[str, ...]) -> Code | None:
+        """Code from disk."""
+        found = self.store.load(kinds)
+        self.found += found is not None
+        return found and self._keep(kinds, found)
+
+    def _keep(self, kinds: tuple[str, ...], code: Code) -> Code:
+        self._codes[kinds] = code
+        if not self._native:
+            self._fronts = [one.call for one in self._codes.values()]
+        return code
 
     @cached_property
     def store(self) -> Any:

@@ -70,23 +70,27 @@ class Interpreted(ContextDecorator):
 @overload
 def kernel(function: Callable) -> Any: ...
 @overload
-def kernel(*, entry: bool = ..., allocates: bool = ...) -> Callable[[Callable], Any]: ...
-def kernel(function: Callable | None = None, *, entry: bool = False, allocates: bool = False) -> Any:
+def kernel(*, entry: bool = ..., allocates: bool = ..., vectorized: bool = ...) -> Callable[[Callable], Any]: ...
+def kernel(
+    function: Callable | None = None, *, entry: bool = False, allocates: bool = False, vectorized: bool = True
+) -> Any:
     """Compile a function under the package's policy.
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
     `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if part of the
-    package, releases the interpreter lock. A kernel that makes arrays, or gives back views, says `allocates=True`.
+    package, releases the interpreter lock. A kernel that makes arrays, or gives back views, says `allocates=True`. If
+    an entry is not `vectorized`, LLVM does not vectorize its loops (see `native`), which compiles sooner.
     With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then runs on whole NumPy columns instead of
     lanes (see `kernel.lanes`).
     """
     if function is None:
-        return lambda f: kernel(f, entry=entry, allocates=allocates)  # type: ignore[call-overload]
+        return lambda f: kernel(f, entry=entry, allocates=allocates, vectorized=vectorized)  # type: ignore[call-overload]
     if not COMPILED:
         return Interpreted()(function) if entry else function
     if not entry:
         return Inlined(function, allocates)
-    made = Compiled(function, allocates) if _kept(function) else compiling().entry(function, allocates)
+    kept = _kept(function)
+    made = Compiled(function, allocates, vectorized=vectorized) if kept else compiling().entry(function, allocates)
     ENTRIES.append(made)
     return made
 

@@ -23,10 +23,12 @@ from chasles.kernel.address import INTEGER, INTEGER_ARRAY, NUMBER_ARRAY
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH, lanes_of, load, store
 from chasles.kernel.lanes import buffer as lane_buffer
+from chasles.kernel.machine_code import Compiled
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
-FEW = 4096  # links or results times states below which states go one by one: half a millisecond, half of the compiling
+FEW = 4096  # links or results times states below which states go one by one: half a millisecond
+PATIENCE = 1000  # times that many go one by one before code for lanes is compiled: half a second, which it takes too
 
 
 @kernel
@@ -95,6 +97,7 @@ class Algorithm:
         self.work, self.fours = work, fours
         self.inputs, self.outputs = self._names("in"), self._names("out")
         self._pace: dict[bool, float] = {}  # seconds for a state and link, on lanes and not
+        self._waited = 0  # work that went one by one because there was no code for lanes yet
 
     @cached_property
     def scalar(self) -> Any:
@@ -141,11 +144,25 @@ class Algorithm:
         scope |= {"rows_in": rows_in, "rows_out": rows_out}
         return kernel(entry=True)(compile_text("\n".join(lines) + "\n", f"{self.__name__}_{mode}", scope))
 
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds of the arguments of its loops."""
+        arrays = [INTEGER_ARRAY if argument.whole else NUMBER_ARRAY for argument in self.arguments.values()]
+        return (INTEGER_ARRAY, NUMBER_ARRAY, INTEGER, *arrays, NUMBER_ARRAY)
+
     def compile(self, lanes: bool = False) -> None:
         """Compile a loop now, or load it from the cache."""
-        arrays = [INTEGER_ARRAY if argument.whole else NUMBER_ARRAY for argument in self.arguments.values()]
-        loop = self.lanes if lanes else self.scalar
-        loop.compile((INTEGER_ARRAY, NUMBER_ARRAY, INTEGER, *arrays, NUMBER_ARRAY))
+        (self.lanes if lanes else self.scalar).compile(self._kinds())
+
+    def _on_lanes(self, count: int, work: int) -> bool:
+        """Whether states run by fours: if they are many, and there is code for it or enough was done to compile it.
+        Results have the same bits in both ways."""
+        if not (COMPILED and self.fours and count >= WIDTH and work >= FEW):
+            return False
+        kept = isinstance(self.lanes, Compiled)  # else each process compiles anyway
+        if not kept or self._waited + work >= PATIENCE * FEW or self.lanes.at_hand(self._kinds()):
+            return True
+        self._waited += work
+        return False
 
     def space(self, sizes: dict[str, int], lanes: bool = False) -> np.ndarray:
         """A buffer for all that a loop needs; not to be shared between threads."""
@@ -173,7 +190,7 @@ class Algorithm:
         results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
         every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
         work = count * max(sizes["links"], sum(result.shape[1] for result in results))
-        lanes = COMPILED and self.fours and count >= WIDTH and work >= FEW
+        lanes = self._on_lanes(count, work)
         loop = self.lanes if lanes else self.scalar  # made before several threads ask for it
 
         def part(first: int, last: int) -> None:
