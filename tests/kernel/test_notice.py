@@ -65,6 +65,11 @@ def test_who_looks_is_shown_what_is_compiled_and_how_far(listener, monkeypatch, 
     compile_one()
     said = capsys.readouterr().err
     assert ("compiling outer: 0 of 2 functions, 0 %" in said) is shown
+    assert said.count("compiling for this computer, at the first use only. ") == shown  # a line that stays
+    monkeypatch.setattr(notice, "in_notebook", lambda: True)
+    listener.said = False
+    compile_one()
+    assert "at the first use only" not in capsys.readouterr().err  # a cell keeps what was said for ever
     assert not said or said.endswith("\r")  # and is gone
 
 

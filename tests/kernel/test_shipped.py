@@ -152,11 +152,18 @@ def test_shipped_code_serves_other_versions_of_numpy_and_patch_versions_of_pytho
             assert cache.source_key("lie.so3", shipped=False) != before[False]
 
 
+def fresh(folder: Path) -> str:
+    """The interpreter of a new environment with nothing but pip."""
+    venv.create(folder, with_pip=True)
+    return str(folder / "bin" / "python")
+
+
 @pytest.mark.study
 def test_another_version_of_numpy(readme_site, tmp_path):
     """The wheel was made with one version of NumPy and is used with another: nothing is compiled."""
     other = "2.3.5" if not np.__version__.startswith("2.3.") else "2.2.6"
-    place = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(readme_site), f"numpy=={other}"]
+    pip = [fresh(tmp_path / "env"), "-m", "pip"]  # an environment by uv has no pip
+    place = [*pip, "install", "-q", "--no-deps", "--target", str(readme_site), f"numpy=={other}"]
     subprocess.run(place, check=True, timeout=900)
     count, _, said = use("readme", tmp_path / "home", readme_site)
     assert f"numpy {other}" in said
@@ -213,8 +220,7 @@ def test_the_whole_wheel_in_a_fresh_environment(tmp_path):
     """Minutes: `pytest -m study tests/kernel/test_shipped.py -s` shows the times. A wheel that was made of these
     sources before is taken if CHASLES_KERNELS_WHEEL names it."""
     wheel = os.environ.get("CHASLES_KERNELS_WHEEL") or make(tmp_path / "dist")
-    venv.create(tmp_path / "env", with_pip=True)
-    python = str(tmp_path / "env" / "bin" / "python")
+    python = fresh(tmp_path / "env")
     subprocess.run([python, "-m", "pip", "install", "-q", str(ROOT), str(wheel)], check=True, timeout=900)
     use("rotation", tmp_path / "home", python=python)  # Python writes its bytecode files
     for name in ("readme", "heavy_top", "loop", "absolute", "linearize", "report"):

@@ -1,6 +1,7 @@
 """A word for people who wait for the compiler: what is compiled, and how much of it is left.
 
-In a terminal and in a notebook it is a line that is renewed; elsewhere, in scripts, it is said once.
+In a terminal and in a notebook it is a line that is renewed; in a terminal one that stays says that this is the first
+use only. Elsewhere, in scripts, it is said once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from chasles.display.progress import Progress, in_notebook
 
 PATIENCE = 1.0  # [s] of compilation before a line is shown to someone who looks
 SCRIPT_PATIENCE = 2.0  # [s] before it is said in a script
+ONCE = "chasles: compiling for this computer, at the first use only"
 EXPECTED = "A first simulation takes ten to thirty seconds; `chasles warm` compiles everything in advance"
 
 
@@ -39,11 +41,14 @@ class Notice(event.Listener):
         passed = self.spent + time.perf_counter() - self.began
         if self.progress:
             self.progress.show(self.known - len(self.left))
+            if self.progress.shown and not (self.said or in_notebook()):
+                self.said = True
+                self.progress.say(f"{ONCE}. {EXPECTED}")
         elif passed > SCRIPT_PATIENCE and not (self.said or self.silent):
             self.said = True
             print(
-                f"chasles: compiling for this computer, at the first use only: {self.name}, {len(self.left)} of "
-                f"{self.known} functions left, then what else is used. {EXPECTED}",
+                f"{ONCE}: {self.name}, {len(self.left)} of {self.known} functions left, then what else is used. "
+                f"{EXPECTED}",
                 file=sys.stderr,
             )
 
