@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from threading import Event
+from typing import Any
 
 import numpy as np
 
@@ -81,10 +82,9 @@ class LaneRun:
         counts[COUNTS.step] = lead.steps
         state, tally = interleaved([run.memory for run in self.runs]), buffer(2)
         saved_t, saved_y = np.empty(rows), buffer(rows * size)
-        call = LaneCall(
-            *(self.integers, self.p, lead.packed, lead.parameters, state, self.row_work, self.work, self.vectors),
-            *(counts, lead.times, saved_t, saved_y, tally, self.operations, limit, lead.plan.steps, lead.every),
-        )
+        arrays: list[Any] = [self.integers, self.p, lead.packed, lead.parameters, state]
+        arrays += [self.row_work, self.work, self.vectors, counts, lead.times, saved_t, saved_y, tally, self.operations]
+        call = LaneCall(*arrays, limit, lead.plan.steps, lead.every)
         flat_call(run_lanes, int(self.operations[OPERATIONS.loop]), call)
         saved, taken = int(counts[COUNTS.rows]), int(counts[COUNTS.step]) - lead.steps
         points = saved_y.reshape(rows, size, WIDTH)[:saved]
