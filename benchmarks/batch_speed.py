@@ -1,8 +1,7 @@
 """Batches: many runs of a 7-joint arm with other masses in each, beside MuJoCo's `rollout` and one run at a time.
 
-Then linkages with three loops, and a chain of 100 bodies with generalized alpha, of which runs are not on lanes: there
-a batch saves what it takes to prepare them. Run: python -m benchmarks.batch_speed, or with the word loops or chain for
-one of the parts. Prints a table and lines.
+Then linkages with three loops, and a chain of 100 bodies in absolute coordinates with generalized alpha.
+Run: python -m benchmarks.batch_speed, or with the word loops or chain for one of the parts. Prints a table and lines.
 
 All in one process, in turn, on the same model and starts; the ends are compared first. Figures are processor time a
 member and step, of all threads, with the making of all variants, the best of several repetitions.
@@ -15,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +122,7 @@ def loops(rng: np.random.Generator) -> None:
         _compare(system, q, dict[str, Any](method=method, parameters=masses, threads=1, **how))
 
 
-def _compare(system: ch.System, q: dict[str, np.ndarray], how: dict[str, Any]) -> None:
+def _compare(system: ch.System, q: Any, how: dict[str, Any], what: str = f"linkages of {LOOPS} loops") -> None:
     span = (0.0, STEPS * STEP)
 
     def whole() -> Any:
@@ -132,46 +130,29 @@ def _compare(system: ch.System, q: dict[str, np.ndarray], how: dict[str, Any]) -
 
     batch = whole()
     assert not batch.reason, batch.reason
-    tasks, steps = [run.task for run in batch], float(batch.steps.mean())
+    tasks, steps, count = [run.task for run in batch], float(batch.steps.mean()), len(batch)
 
     def alone() -> list[Any]:
         return [task.carry_out(progress=False) for task in tasks]
 
     assert all(np.array_equal(run.q[-1], end) for run, end in zip(alone(), batch.ends.q, strict=True))
-    one, lanes, prepared = (least(f) / LINKAGES for f in (alone, lambda: carried_out(tasks), whole))
+    one, lanes, prepared = (least(f) / count for f in (alone, lambda: carried_out(tasks), whole))
     print(
-        f"\n{LINKAGES} linkages of {LOOPS} loops, {steps:.0f} steps of {how['method']}, other masses and starts in "
+        f"\n{count} {what}, {steps:.0f} steps of {how['method']}, other masses and starts in "
         f"each: {1e6 * one / steps:.1f} µs a step one at a time, {1e6 * lanes / steps:.1f} on lanes: "
         f"{one / lanes:.2f} times; {1e3 * (prepared - lanes):.1f} ms to prepare a member"
     )
 
 
 def implicit(rng: np.random.Generator) -> None:
-    """The chain, one run after the other and in a batch."""
-    system, span = chain(CHAIN), (0.0, STEPS * STEP)
-    how = dict[str, Any](coordinates="absolute", method="generalized_alpha", step=STEP)
+    """The chain on both groups, one run after the other and on lanes (bar: 1.5 times)."""
+    system = chain(CHAIN)
     masses = rng.uniform(0.8, 1.2, (CHAINS, CHAIN))
     q = np.linspace(0.03, 0, CHAIN) + 0.01 * rng.normal(size=(CHAINS, 1))
     parameters = {f"bodies.b{k}.mass": masses[:, k] for k in range(CHAIN)}
-
-    def alone() -> np.ndarray:
-        ends = []
-        for own, start in zip(masses, q, strict=True):
-            bodies = [replace(body, mass=mass) for body, mass in zip(system.bodies, own, strict=True)]
-            run = ch.simulate(replace(system, bodies=bodies), span, start, save="final", progress=False, **how)
-            ends.append(run.q[-1])
-        return np.array(ends)
-
-    def batch() -> np.ndarray:
-        return ch.simulate_batch(system, span, q, parameters=parameters, threads=1, **how).ends.q
-
-    assert np.array_equal(alone(), batch())
-    one, all_of_them = least(alone) / CHAINS, least(batch) / CHAINS
-    print(
-        f"\n{CHAINS} chains of {CHAIN} bodies, {STEPS} steps of generalized alpha, other masses in each: "
-        f"{1e3 * one:.0f} ms a run one at a time, {1e3 * all_of_them:.0f} in a batch on one thread: "
-        f"{one / all_of_them:.2f} times (bar 1.5)"
-    )
+    for space in ("SO3xR3", "SE3"):
+        how = dict[str, Any](coordinates="absolute", space=space, method="generalized_alpha", step=STEP)
+        _compare(system, q, how | {"parameters": parameters, "threads": 1}, f"chains of {CHAIN} bodies on {space}")
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from chasles.force.passive import add_displacement, add_one_freedom, add_rotatio
 from chasles.force.table import FORCE, FORCES, MOVING, SIGHT, SPOTTED, called, line_between, motion_at
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub, transpose
 from chasles.kernel.functions import atan2
-from chasles.kernel.lanes import rint, sqrt
+from chasles.kernel.lanes import first_of, rint, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load9, store3
 from chasles.lie import quaternion
@@ -47,13 +47,13 @@ SPOT = layout("SPOT", q=7, v=6, tau=6, out=6, screws=SCREW_WORK.size)
 @kernel
 def kind_of(numbers, what, k):
     """What velocity k of a joint is, of those that begin at `what`."""
-    return int(numbers[what + k * FREEDOM.size + FREEDOM.kind])
+    return int(first_of(numbers[what + k * FREEDOM.size + FREEDOM.kind]))
 
 
 @kernel
 def place_of(numbers, what, k):
     """Where its coordinate is among the counted ones, or -1."""
-    return int(numbers[what + k * FREEDOM.size + FREEDOM.counted])
+    return int(first_of(numbers[what + k * FREEDOM.size + FREEDOM.counted]))
 
 
 @kernel

@@ -10,6 +10,7 @@ from __future__ import annotations
 from chasles.constraint.rows import MOTION
 from chasles.constraint.tile_work import rows_size
 from chasles.force.table import MOVING, SCRATCH
+from chasles.kernel.dual_memory import DualRegions
 from chasles.kernel.memory import Packed, Regions
 from chasles.kernel.workspace import layout
 
@@ -47,15 +48,14 @@ HEAD = MECHANISM.head
 FIELD = layout("FIELD", gravity=3, alpha=1, beta=1, regularization=1)
 
 # parts of it for kernels, each from the packed array; `Tables` are in the order in which `kkt.accelerate` takes them
-tables_of = MECHANISM.parts(
-    "Tables",
+OF_TABLES = (
     *("bodies", "tiles", "nodes", "incidences", "slots", "column", "row", "first", "operations"),
     *("masses", "constants", "gravity"),
-    n="n_bodies",
-    nt="n_tiles",
-    nn="n_nodes",
-    nm="n_matrix",
 )
+SIZES_OF_TABLES = {"n": "n_bodies", "nt": "n_tiles", "nn": "n_nodes", "nm": "n_matrix"}
+tables_of = MECHANISM.parts("Tables", *OF_TABLES, **SIZES_OF_TABLES)
+lane_tables_of = MECHANISM.lane_parts("LaneTables", *OF_TABLES, **SIZES_OF_TABLES)
+lane_joints_of = MECHANISM.lane_parts("LaneJoints", "joints", "joint_numbers", "counted", "rates", n="n_joints")
 bodies_of = MECHANISM.parts("Bodies", "bodies", n="n_bodies")
 joints_of = MECHANISM.parts("Joints", "joints", "joint_numbers", n="n_joints")
 forces_of = MECHANISM.parts(
@@ -64,7 +64,7 @@ forces_of = MECHANISM.parts(
     n="n_bodies",
 )
 # workspace of `entry.accelerations` and `entry.project`
-WORK = Regions(
+WORK = DualRegions(
     "Work",
     motion=MOTION.size * MECHANISM.sizes.n_bodies,
     rows=rows_size(MECHANISM.sizes.n_tiles, MECHANISM.sizes.n_angles),

@@ -9,6 +9,7 @@ all of them. Two long parts of generalized alpha have files of their own: `alpha
 the classes of `integrate.constrained_method`. A new method touches nothing else here (`docs/architecture.md` counts).
 
     run             a run with fixed steps: arrays, `take`, what failed
+    lane_run        up to four such runs at once on lanes, of generalized alpha (`alpha_lanes`)
     step_control    a run whose steps follow the estimated error; `error_estimate` measures it; `reversible`: steps of
                     RATTLE; `backward`: coefficients of BLieDF
     start           consistent values at the start; `index1`: the same equations as a vector field

@@ -23,7 +23,7 @@ from chasles.constrained.correction import IN_VELOCITY
 from chasles.constrained.position import displacement, keep_rows
 from chasles.constrained.steps import from_chart, to_chart
 from chasles.kernel.algebra import sub
-from chasles.kernel.lanes import WIDTH
+from chasles.kernel.lanes import WIDTH, all_true
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import load_rows, store_rows
 from chasles.kernel.workspace import add3, load3, load6, store3, store6
@@ -132,7 +132,9 @@ def predict(workspace, method, t, h, attempt):
         displacement(workspace, method.zeta)
         for k in range(0, 6 * workspace.tables.n, 6):
             store6(method.x, k, plus(load6(method.x, k, 0.0), 1.0, load6(workspace.response, k, 0.0)))
-    if workspace.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not be carried on
+    if all_true(
+        workspace.tables.gravity[FIELD.regularization] > 0.0
+    ):  # what dependent rows leave open must not be carried on
         for k in range(3 * workspace.plan.n_nodes):
             method.lam[k] = 0.0
 

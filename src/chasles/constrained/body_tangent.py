@@ -12,6 +12,7 @@ from chasles.absolute.tables import BODY, MASS, PAIR, SE3
 from chasles.constrained.tables import BLOCK, PLACE, SEPARATE
 from chasles.constraint.rows import DOT, IDENTITY, MOTION, NUMBERS, POINT, TILE, pose_of, vector
 from chasles.kernel.algebra import add, cross, dot, mat_add, mat_mul, mat_mul_t, mat_scale, mul, mul_t, skew
+from chasles.kernel.lanes import fma
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store9
 
@@ -50,12 +51,12 @@ def turned_reaction(tiles, numbers, nodes, tile, side, R, motion, x):
 
 @kernel
 def rotational(theta, w, cm, cc):
-    """cm Θ + cc (ω~ Θ - (Θ ω)~)."""
-    p = each(theta, w)
+    """cm Θ + cc (ω~ Θ - (Θ ω)~). Which products are rounded is said: the compiler has no choice (`chart.plus`)."""
+    x, y, z = each(theta, w)
     return (
-        *(cm * theta[0], cc * (p[2] - w[2] * theta[1]), cc * (w[1] * theta[2] - p[1])),
-        *(cc * (w[2] * theta[0] - p[2]), cm * theta[1], cc * (p[0] - w[0] * theta[2])),
-        *(cc * (p[1] - w[1] * theta[0]), cc * (w[0] * theta[1] - p[0]), cm * theta[2]),
+        *(cm * theta[0], cc * fma(-w[2], theta[1], z), cc * fma(w[1], theta[2], -y)),
+        *(cc * fma(w[2], theta[0], -z), cm * theta[1], cc * fma(-w[0], theta[2], x)),
+        *(cc * fma(-w[1], theta[0], y), cc * fma(w[0], theta[1], -x), cm * theta[2]),
     )
 
 

@@ -7,8 +7,8 @@ part is a displacement in space and brackets are those of the angular parts.
 from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
-from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, mul_t, neg, scale, sub
-from chasles.kernel.lanes import WIDTH, like
+from chasles.kernel.algebra import add, cross, motion_cross, mul, mul_t, neg, scale, sub
+from chasles.kernel.lanes import WIDTH, fma, like
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import load_rows, store_rows
 from chasles.kernel.workspace import load3, store3
@@ -62,8 +62,14 @@ def onward_inverse(on_se3, x, y):
 
 @kernel
 def plus(a, s, b):
-    """a + s b of pairs of vectors."""
-    return add_scaled(a[0], s, b[0]), add_scaled(a[1], s, b[1])
+    """a + s b of pairs of vectors, with one rounding, also where `a` is a product: the compiler has no choice, so that
+    runs on lanes have the bits of single ones."""
+    return fused(a[0], s, b[0]), fused(a[1], s, b[1])
+
+
+@kernel
+def fused(a, s, b):
+    return fma(s, b[0], a[0]), fma(s, b[1], a[1]), fma(s, b[2], a[2])
 
 
 @kernel

@@ -88,8 +88,8 @@ def motion_residual(workspace, i, rate, lam):
 
 
 @kernel
-def velocity_residual(workspace, factor):
-    """g = factor (J V - target)."""
+def speed_residual(workspace, factor):
+    """g = factor J V."""
     tables, nodes, motion, rows, g = (
         workspace.tables,
         workspace.plan.nodes,
@@ -106,7 +106,16 @@ def velocity_residual(workspace, factor):
             tile = tables.incidences[PAIR * e]
             speed = times(tables.tiles, rows, tile, tables.incidences[PAIR * e + 1], spin, velocity)
             add3(g, 3 * nodes[tile], scale(factor, speed))
-    add_target_speeds(tables.tiles, tables.constants, nodes, tables.nt, motion, rows, g, -factor)
+
+
+@kernel
+def velocity_residual(workspace, factor):
+    """g = factor (J V - target)."""
+    tables, nodes = workspace.tables, workspace.plan.nodes
+    speed_residual(workspace, factor)
+    add_target_speeds(
+        tables.tiles, tables.constants, nodes, tables.nt, workspace.motion, workspace.rows, workspace.g, -factor
+    )
 
 
 @kernel
@@ -196,14 +205,31 @@ def rotor_rows(workspace, factor, copied):
 
 
 @kernel
-def motion_equations(workspace, method, step, fresh, first):
-    """f and, if `fresh`, the blocks of all bodies and what forces add to them; wrenches from the row `first` on."""
-    tables, s, lam = workspace.tables, step.s, method.lam
-    for i in range(tables.n if fresh else 0):
-        on_se3 = tables.bodies[i * BODY.size + BODY.space] == SE3
+def motion_blocks(workspace, method, step):
+    """The blocks of all bodies, without what forces add."""
+    bodies = workspace.tables.bodies
+    for i in range(workspace.tables.n):
+        on_se3 = bodies[i * BODY.size + BODY.space] == SE3
         x, v = load6(method.x, 6 * i, 0.0), load6(method.trial_v, 6 * i, 0.0)
         A, B = chart_block(on_se3, x, v, step.form, step.kappa)
-        body_block(workspace, step, i, load3(method.trial_rate, 6 * i + 3, 0.0), lam, A, B)
+        body_block(workspace, step, i, load3(method.trial_rate, 6 * i + 3, 0.0), method.lam, A, B)
+
+
+@kernel
+def motion_residuals(workspace, method, step):
+    """f of all bodies."""
+    for i in range(workspace.tables.n):
+        torque, force = motion_residual(workspace, i, method.trial_rate, method.lam)
+        store3(workspace.f, 6 * i, scale(-step.s, torque))
+        store3(workspace.f, 6 * i + 3, scale(-step.s, force))
+
+
+@kernel
+def motion_equations(workspace, method, step, fresh, first):
+    """f and, if `fresh`, the blocks of all bodies and what forces add to them; wrenches from the row `first` on."""
+    s = step.s
+    if fresh:
+        motion_blocks(workspace, method, step)
     if fresh and workspace.force_tangents.shape[0] > 0:
         call = ForceCall(
             *(step.t + step.h, s, 1.0 / step.kappa, workspace.mechanism, workspace.structure, workspace.trial_q),
@@ -212,10 +238,7 @@ def motion_equations(workspace, method, step, fresh, first):
         )
         for k in range(workspace.force_tangents.shape[0]):
             invoke(workspace.force_tangents[k], by_reference(call))
-    for i in range(tables.n):
-        torque, force = motion_residual(workspace, i, method.trial_rate, lam)
-        store3(workspace.f, 6 * i, scale(-s, torque))
-        store3(workspace.f, 6 * i + 3, scale(-s, force))
+    motion_residuals(workspace, method, step)
 
 
 class CorrectionPass(NamedTuple):

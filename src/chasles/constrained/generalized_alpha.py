@@ -24,6 +24,7 @@ from chasles.constrained.newton import (
     LEAST,
     LEFT,
     SHARPER,
+    STUCK,
     TRIES,
     Attempt,
     Limits,
@@ -51,7 +52,8 @@ from chasles.constrained.workspace import CARRIED, COUNTS, ITERATIONS, NO_ROW, S
 from chasles.force.table import ACTED
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.status import NOT_FINITE, RUNNING
-from chasles.kernel.memory import Regions, joined
+from chasles.kernel.dual_memory import DualRegions
+from chasles.kernel.memory import joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import fill, layout, load6, store6
@@ -69,7 +71,7 @@ TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to 
 # parameters: αm, αf, γ, β, index, whether in local coordinates, tolerance, whether to project velocities, tolerances of
 # the error (zero: no estimate)
 ALPHA = layout("ALPHA", am=1, af=1, gamma=1, beta=1, index=1, local=1, tolerance=1, project=1, rtol=1, atol=1)
-STATE = Regions(
+STATE = DualRegions(
     "AlphaState",
     point=STATE_VECTOR.count,
     rate_n=6 * SIZES.n_bodies,  # V'
@@ -80,7 +82,7 @@ STATE = Regions(
     growth=6 * SIZES.n_bodies,  # the change of x'' in the step before
     **CARRIED,
 )
-VECTORS = Regions(
+VECTORS = DualRegions(
     "AlphaVectors",
     x=6 * SIZES.n_bodies,
     star=6 * SIZES.n_bodies,
@@ -135,7 +137,7 @@ def solve(workspace, method, step):
     set_goals(workspace, step.h, SHARE * method.tolerance, ROUNDING, method.rate_n)
     expected = method.contraction[0] if method.unseen[0] < TRUSTED else UNKNOWN
     tries = ITERATIONS if workspace.tables.gravity[FIELD.regularization] > 0.0 else 0
-    limits = Limits(1e-11, LEAST, expected, tries, method.tolerance)
+    limits = Limits(STUCK, LEAST, expected, tries, method.tolerance)
     outcome = iterate(correct, workspace, method, step, limits)
     if outcome.contraction >= 0.0:
         method.contraction[0], method.unseen[0] = outcome.contraction, 0.0
@@ -194,20 +196,24 @@ def advance(workspace, method, t, h):
 @native(vectorized=False)
 def generalized_alpha(at, call):
     """Take up to `limit` steps."""
-    workspace, p = workspace_at(at), call.parameters
-    index, local = int(p[ALPHA.index]), p[ALPHA.local] != 0.0
-    onto = index == 2 and workspace.tables.gravity[FIELD.regularization] > 0.0
-    if onto:
-        index = 3
-    asked = p[ALPHA.project] != 0.0 and workspace.tables.nt > 0
+    workspace = workspace_at(at)
+    onto = int(call.parameters[ALPHA.index]) == 2 and workspace.tables.gravity[FIELD.regularization] > 0.0
+    asked = call.parameters[ALPHA.project] != 0.0 and workspace.tables.nt > 0
+    values = alpha_values(call.parameters, onto, asked)
+    method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, workspace, by_reference(method), call)
+
+
+@kernel
+def alpha_values(p, onto, asked):
+    """Numbers of the method, from its parameters."""
+    index, local = 3 if onto else int(p[ALPHA.index]), p[ALPHA.local] != 0.0
     form = IN_POSITION if index == 3 and not local else IN_VELOCITY if index == 2 and local else LINEAR
     am, af, light = p[ALPHA.am], p[ALPHA.af], 1.0 / (1.0 - p[ALPHA.am])
-    values = (
+    return (
         *(am, af, p[ALPHA.gamma], p[ALPHA.beta], light * (1.0 - af), light * af, light * am),
         *(index, local, form, p[ALPHA.tolerance], onto, asked, p[ALPHA.rtol], p[ALPHA.atol]),
     )
-    method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
-    take_steps(advance, workspace, by_reference(method), call)
 
 
 def parameters_of(method: GeneralizedAlpha, rtol: float, atol: float) -> np.ndarray:

@@ -11,7 +11,8 @@ from chasles.absolute.kkt import POSE, size_of_row
 from chasles.absolute.tables import BODY, FIELD, MASS, SE3
 from chasles.constraint.rows import TILE
 from chasles.kernel.algebra import add, cross, dot, scale, sub
-from chasles.kernel.lanes import load, sqrt, store
+from chasles.kernel.functions import larger, smaller
+from chasles.kernel.lanes import all_true, load, sqrt, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, store3
 from chasles.lie import quaternion
@@ -40,7 +41,7 @@ def velocity_in_space(bodies, q, v, i):
 @kernel
 def raise_to(sizes, at, value):
     """Let a number be at least so large."""
-    store(sizes, at, max(load(sizes, at, 0.0), value))
+    store(sizes, at, larger(load(sizes, at, 0.0), value))
 
 
 @kernel
@@ -58,7 +59,7 @@ def measure_islands(workspace, q, v):
         raise_to(sizes, at + ISLAND.spin, dot(spin, spin))
     for i in range(tables.n):
         at = ISLAND.size * i
-        if sizes[at + ISLAND.mass] > 0.0:
+        if all_true(sizes[at + ISLAND.mass] > 0.0):
             light = 1.0 / sizes[at + ISLAND.mass]
             store3(sizes, at + ISLAND.velocity, scale(light, load3(sizes, at + ISLAND.velocity, 0.0)))
 
@@ -92,7 +93,7 @@ def set_goals(workspace, h, tolerance, rounding, rates):
         at, island = GOAL.size * i, ISLAND.size * workspace.plan.islands[i]
         spin, inverse = load3(workspace.v, 6 * i, 0.0), goals[at + GOAL.inverse]
         fastest, speed = load(sizes, island + ISLAND.spin, 0.0), load(sizes, island + ISLAND.speed, 0.0)
-        move = max(goals[at + GOAL.move], min(speed, goals[at + GOAL.length] * fastest))
+        move = larger(goals[at + GOAL.move], smaller(speed, goals[at + GOAL.length] * fastest))
         turn = dot(spin, spin)
         if known:
             angular, linear = load6(rates, 6 * i, 0.0)
@@ -100,13 +101,13 @@ def set_goals(workspace, h, tolerance, rounding, rates):
                 linear = add(linear, cross(spin, load3(workspace.v, 6 * i + 3, 0.0)))
             turn += h * h * dot(angular, angular)
             move += h * h * dot(linear, linear)
-        turn = max(turn, min(fastest, move * inverse))
+        turn = larger(turn, smaller(fastest, move * inverse))
         far = goals[at + GOAL.length] + load(sizes, island + ISLAND.reach, 0.0)
         noise = least  # of angles: joints make them of positions
         if bodies[i * BODY.size + BODY.count] > 0:
-            noise = min(least * far * inverse, UNSURE)
-        goals[at + GOAL.turn] = 1.0 / max(share * turn, noise)
-        goals[at + GOAL.move] = 1.0 / max(share * move, least * far)
+            noise = smaller(least * far * inverse, UNSURE)
+        goals[at + GOAL.turn] = 1.0 / larger(share * turn, noise)
+        goals[at + GOAL.move] = 1.0 / larger(share * move, least * far)
         goals[at + GOAL.far] = far
 
 
@@ -118,7 +119,7 @@ def size_of_correction(workspace):
     for i in range(workspace.tables.n):
         at, angular, linear = GOAL.size * i, load3(d, 6 * i, 0.0), load3(d, 6 * i + 3, 0.0)
         turn, move = goals[at + GOAL.turn] * dot(angular, angular), goals[at + GOAL.move] * dot(linear, linear)
-        largest = max(largest, max(turn, move))
+        largest = larger(largest, larger(turn, move))
         total += angular[0] + angular[1] + angular[2] + linear[0] + linear[1] + linear[2]
     return sqrt(largest), total
 
@@ -133,7 +134,7 @@ def size_of_noise(workspace, iteration):
     for i in range(workspace.tables.n):
         at, angular, linear = GOAL.size * i, load3(d, 6 * i, 0.0), load3(d, 6 * i + 3, 0.0)
         turned = goals[at + GOAL.length] * dot(angular, angular)
-        largest = max(largest, max(turned, dot(linear, linear)) / goals[at + GOAL.far])
+        largest = larger(largest, larger(turned, dot(linear, linear)) / goals[at + GOAL.far])
     return sqrt(largest)
 
 
@@ -149,15 +150,15 @@ def size_of_change(workspace, before, now):
     for i in range(workspace.tables.n):
         spin, velocity = load6(now, 6 * i, 0.0)
         lever = workspace.goals[GOAL.size * i + GOAL.length]
-        sizes[islands[i]] = max(sizes[islands[i]], dot(velocity, velocity) + lever * dot(spin, spin))
+        sizes[islands[i]] = larger(sizes[islands[i]], dot(velocity, velocity) + lever * dot(spin, spin))
     for i in range(workspace.tables.n):
         spin, velocity = load6(now, 6 * i, 0.0)
         was, fell = load6(before, 6 * i, 0.0)
         turn, move, gained = sub(spin, was), sub(velocity, fell), sub(velocity, load3(workspace.v, 6 * i + 3, 0.0))
         held = sizes[islands[i]] if bodies[i * BODY.size + BODY.count] > 0 else dot(gained, gained)
         fast = dot(spin, spin) + held * workspace.goals[GOAL.size * i + GOAL.inverse]
-        largest = max(largest, dot(turn, turn) / max(fast, TINY))
-        largest = max(largest, dot(move, move) / max(sizes[islands[i]], TINY))
+        largest = larger(largest, dot(turn, turn) / larger(fast, TINY))
+        largest = larger(largest, dot(move, move) / larger(sizes[islands[i]], TINY))
     return sqrt(largest)
 
 
@@ -178,11 +179,11 @@ def size_of_residual(workspace):
     zero elsewhere."""
     off, uneven = 0.0, 0.0
     for k in range(3 * workspace.plan.n_nodes):
-        off = max(off, abs(workspace.g[k]))
+        off = larger(off, abs(workspace.g[k]))
     if workspace.tables.gravity[FIELD.regularization] > 0.0:
         for t in range(workspace.tables.nt):
             for k in range(3):
                 total = row_size(workspace, t, 0, k) + row_size(workspace, t, 1, k)
                 if total > 0.0:
-                    uneven = max(uneven, abs(workspace.g[3 * workspace.plan.nodes[t] + k]) / total)
+                    uneven = larger(uneven, abs(workspace.g[3 * workspace.plan.nodes[t] + k]) / total)
     return off, uneven

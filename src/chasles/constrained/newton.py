@@ -27,6 +27,7 @@ SLOW = 0.03  # a correction that is not smaller than the one before it by this f
 BENT = 1e-3  # of the motion of a step: larger corrections of rods ask for new factors, as their axial forces are large
 LEAST = 0.01  # how much smaller a correction with factors of another one is than the one before it, at best
 LEFT = 0.1  # of the goals: what a correction may leave, by the contraction that is seen or expected
+STUCK = 1e-11  # of positions: corrections that stop shrinking below it are rounding (generalized alpha)
 SHARPER = 1e-2
 RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularization
 TRIES = ITERATIONS // len(RATIOS)  # iterations with each

@@ -28,15 +28,21 @@ def keep_rows_apart(at, t):
     workspace = workspace_at(at)
     start_clock(workspace, t)
     evaluate_state(workspace, workspace.q, workspace.v)
+    copy_rows(workspace)
+    factorize_rows(
+        value_of(workspace.tables), workspace.metric, workspace.rows, workspace.row_matrix, workspace.row_factors
+    )
+
+
+@kernel
+def copy_rows(workspace):
+    """The rows at hand become the old ones."""
     for j in range(workspace.tables.nt):
         if workspace.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR:  # holds nothing, so it has no part in ζ
             for k in range(ROWS.size):
                 store(workspace.rows, j * ROWS.size + k, 0.0)
     for k in range(workspace.tables.nt * ROWS.size):  # all at once: the compiler makes one copy of it
         workspace.old_rows[k] = workspace.rows[k]
-    factorize_rows(
-        value_of(workspace.tables), workspace.metric, workspace.rows, workspace.row_matrix, workspace.row_factors
-    )
 
 
 @kernel
@@ -85,7 +91,26 @@ def correct_position(workspace, sweeps, x, zeta):
 
     `displacement`: the move (in the body, in space) by the rest of the correction.
     """
-    tables, unmeasured, b, total = workspace.tables, workspace.plan.unmeasured, workspace.row_solution, workspace.d
+    remaining_position(workspace)
+    for sweep in range(sweeps):
+        leave_unmeasured(workspace)
+        solve_rows(workspace, x, zeta, sweep + 1 < sweeps)
+
+
+@kernel
+def leave_unmeasured(workspace):
+    """Equations between velocities alone have no part in positions."""
+    tables, unmeasured, b = workspace.tables, workspace.plan.unmeasured, workspace.row_solution
+    for t in range(tables.nt):
+        for k in range(3):
+            if unmeasured[3 * t + k] != 0:
+                b[3 * tables.nodes[t] + k] = 0.0
+
+
+@kernel
+def remaining_position(workspace):
+    """b = -(g + J `displacement`), and no change of x so far."""
+    tables, b, total = workspace.tables, workspace.row_solution, workspace.d
     for k in range(3 * tables.nn):
         b[k] = 0.0
     for k in range(6 * tables.n):
@@ -105,12 +130,6 @@ def correct_position(workspace, sweeps, x, zeta):
         -1.0,
         True,
     )
-    for sweep in range(sweeps):
-        for t in range(tables.nt):
-            for k in range(3):
-                if unmeasured[3 * t + k] != 0:  # an equation between velocities alone
-                    b[3 * tables.nodes[t] + k] = 0.0
-        solve_rows(workspace, x, zeta, sweep + 1 < sweeps)
 
 
 @kernel

@@ -125,7 +125,19 @@ def place_explicit(workspace, i, left, right):
 
 @kernel
 def clear_matrix(workspace, weight):
-    """Nothing but -1 for rows that are empty and those of rotors; regularized by a weight if rows depend on others."""
+    """`empty_matrix`, regularized by a weight if rows depend on others."""
+    tables, plan = workspace.tables, workspace.plan
+    empty_matrix(workspace)
+    if weight > 0.0:
+        regularize(
+            tables.bodies, tables.tiles, tables.incidences, plan.nodes, tables.masses, tables.n, workspace.rows, weight,
+            workspace.matrix,
+        )  # fmt: skip
+
+
+@kernel
+def empty_matrix(workspace):
+    """Nothing but -1 for rows that are empty and those of rotors."""
     tables, plan, matrix = workspace.tables, workspace.plan, workspace.matrix
     for k in range(9 * (plan.n_nodes + 2 * plan.n_lower)):
         matrix[k] = 0.0
@@ -134,11 +146,6 @@ def clear_matrix(workspace, weight):
             kind = tables.tiles[t * TILE.size + TILE.kinds + k]
             if kind == EMPTY or kind == ROTOR:
                 matrix[9 * plan.nodes[t] + 4 * k] = -1.0
-    if weight > 0.0:
-        regularize(
-            tables.bodies, tables.tiles, tables.incidences, plan.nodes, tables.masses, tables.n, workspace.rows, weight,
-            matrix,
-        )  # fmt: skip
 
 
 @kernel

@@ -17,6 +17,7 @@ from chasles.integrate.status import DONE, NO_CONVERGENCE, RUNNING
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.functions import larger
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.late import carray
 from chasles.kernel.policy import kernel, native
@@ -105,7 +106,7 @@ def fastest_spin(workspace):
     fastest = 0.0
     for i in range(workspace.tables.n):
         spin = load3(workspace.v, 6 * i, 0.0)
-        fastest = max(fastest, dot(spin, spin))
+        fastest = larger(fastest, dot(spin, spin))
     return sqrt(fastest)
 
 

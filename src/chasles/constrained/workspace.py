@@ -13,9 +13,10 @@ from chasles.constraint.rows import ROWS
 from chasles.force.table import ACTED, FORCES, MOVING, SCRATCH
 from chasles.integrate.newton import COUNTS as ALL_COUNTS
 from chasles.kernel.address import INTEGER, address_of, as_integer_array, invoke, kind_in
+from chasles.kernel.dual_memory import DualRegions
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.late import late
-from chasles.kernel.memory import Regions, joined
+from chasles.kernel.memory import joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import address, by_reference
 from chasles.kernel.workspace import layout
@@ -28,12 +29,12 @@ TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
 
 
 # a point y of a run: central poses, velocities, counted angles, work of the forces
-STATE_VECTOR = Regions(
+STATE_VECTOR = DualRegions(
     "StateVector", q=POSE * SIZES.n_bodies, v=TWIST * SIZES.n_bodies, counted_angles=SIZES.n_angles, work_done=1
 )
 point_of, point_size = STATE_VECTOR.views, STATE_VECTOR.total
 # what all methods share of a workspace; vectors have six numbers a body
-WORKSPACE = Regions(
+WORKSPACE = DualRegions(
     "Workspace",
     old_rows=ROWS.size * SIZES.n_tiles,  # rows of another point: of the begin of the step, or of the stage
     left_rows=ROWS.size * SIZES.n_tiles,  # of Newton's matrix
@@ -100,6 +101,28 @@ class Call(NamedTuple):
     every: int  # of how many steps one is saved, or 0
 
 
+class LaneCall(NamedTuple):
+    """The same for four runs on lanes: their numbers lie in buffers of lanes."""
+
+    integers: Any  # of the packed mechanism, which the four have in common
+    mechanism: Any
+    structure: Any
+    parameters: Any
+    state: Any
+    row_work: Any
+    work: Any
+    vectors: Any
+    counts: Any
+    times: Any
+    saved_t: Any
+    saved_y: Any
+    tally: Any  # corrections of each, in all steps and in the last one
+    operations: Any
+    limit: int
+    total: int
+    every: int
+
+
 # addresses of large parts of a step that methods share (`operations`), beside those of the loop of the method and,
 # while it runs, of the workspace; `missing`: whether one was called that the loop was not given
 OPERATIONS = layout(
@@ -130,6 +153,7 @@ class ForceCall(NamedTuple):
     first: int
 
 
+LANE_CALL = kind_in("chasles.constrained.call_types", "LANE_CALL")
 CALL = kind_in("chasles.constrained.call_types", "CALL")
 FORCE_CALL = kind_in("chasles.constrained.call_types", "FORCE_CALL")
 NO_ROW = 1 << 40  # `first`, if all forces are known
@@ -171,7 +195,7 @@ def workspace_of(call):
 
 
 # the workspace from its address
-workspace_at = late("chasles.constrained.call_types", "workspace_at")
+workspace_at, lane_workspace_at = late("chasles.constrained.call_types", "workspace_at", "lane_workspace_at")
 
 
 @native

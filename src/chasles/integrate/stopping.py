@@ -28,6 +28,7 @@ Sizes are relative, in units of the loop:
 
 from __future__ import annotations
 
+from chasles.kernel.functions import larger
 from chasles.kernel.policy import kernel
 
 FAST = 0.5  # contraction below which what is left is at most twice the next correction
@@ -37,6 +38,18 @@ FAST = 0.5  # contraction below which what is left is at most twice the next cor
 def converged(size, contraction, least, goal, left):
     """Whether a correction of this size is below the goal, or the next one would be below `left`."""
     return size <= goal or (contraction < FAST and size * max(contraction, least) <= left)
+
+
+@kernel
+def lanes_converged(size, contraction, least, goal, left):
+    """The same of lanes: a mask."""
+    return (size <= goal) | ((contraction < FAST) & (size * larger(contraction, least) <= left))
+
+
+@kernel
+def lanes_at_rounding(size, contraction, floor):
+    """`at_rounding` of lanes."""
+    return (contraction >= FAST) & (size <= floor)
 
 
 @kernel

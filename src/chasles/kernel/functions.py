@@ -98,3 +98,15 @@ def atan2(y, x):
     angle = _upper_angle(absolute(height), primal(x))
     slope_y, slope_x = angle_slopes(height, primal(x))
     return chain2(select(height < 0.0, -angle, angle), slope_y, y, slope_x, x)
+
+
+@kernel
+def larger(x, y):
+    """max(x, y), in each lane."""
+    return select(y > x, y, x)
+
+
+@kernel
+def smaller(x, y):
+    """min(x, y), in each lane."""
+    return select(y < x, y, x)

@@ -46,6 +46,10 @@ def _numpy_lane(lanes, index):
     return lanes[index]
 
 
+def _numpy_first_of(x):
+    return x if np.ndim(x) == 0 else x[0]
+
+
 def _numpy_load(array, index, pattern):
     return array[index]
 
@@ -72,6 +76,7 @@ _IN_NUMPY: dict[str, Any] = {
     "chain2": _numpy_chain,
     "lanes_of": _numpy_lanes_of,
     "lane": _numpy_lane,
+    "first_of": _numpy_first_of,
     "load": _numpy_load,
     "store": _numpy_store,
 }
@@ -82,4 +87,4 @@ def _functions() -> tuple[Any, ...]:
 
 
 sqrt, absolute, rint, copysign, fma, minimum, maximum, exact_add, exact_sub, *_others = _functions()
-select, all_true, like, primal, chain, chain2, lanes_of, lane, load, store = _others
+select, all_true, like, primal, chain, chain2, lanes_of, lane, first_of, load, store = _others

@@ -35,8 +35,8 @@ from chasles.kernel.policy import COMPILED
 from chasles.kernel.workspace import layout
 
 STORED = {float: np.float64, int: np.int64}
-PARTS_OF, VIEWS_OF, VIEWS_OF_DUALS, TOTAL_OF, JOIN_INTO = late(
-    "chasles.kernel.code.memory", "parts_of", "views_of", "views_of_duals", "total_of", "join_into"
+PARTS_OF, LANE_PARTS_OF, VIEWS_OF, VIEWS_OF_DUALS, TOTAL_OF, JOIN_INTO = late(
+    "chasles.kernel.code.memory", "parts_of", "lane_parts_of", "views_of", "views_of_duals", "total_of", "join_into"
 )
 
 
@@ -130,6 +130,15 @@ class Packed:
         return Late(
             lambda: PARTS_OF.made({part: self.elements[part] for part in names}, values, head, bundle),
             f"parts of {self.name}",
+        )
+
+    def lane_parts(self, name: str, *names: str, **values: str) -> Any:
+        """The same for (integers of one, lanes of all) of packed arrays that differ in their numbers alone."""
+        made: Any = namedtuple  # the type is made at run time
+        bundle, head = made(name, [*names, *values]), self.head
+        return Late(
+            lambda: LANE_PARTS_OF.made({part: self.elements[part] for part in names}, values, head, bundle),
+            f"lanes of {self.name}",
         )
 
 

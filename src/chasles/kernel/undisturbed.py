@@ -62,6 +62,7 @@ class Calling:
         self._functions = tuple(functions)
         self._in_python = in_python or any(function.in_python for function in self._functions)
         self._undisturbed = Undisturbed()
+        self.idle = not self._functions and not self._in_python  # the block does nothing
 
     def __enter__(self) -> None:
         if self._in_python:

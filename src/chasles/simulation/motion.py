@@ -48,17 +48,18 @@ def solve_motion(
     progress: bool | None = None,
     resume: dict[str, np.ndarray] | None = None,
     sink: Sink | None = None,
+    made: Any = None,
     **more: Any,
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems;
-    `more` are options of `motion_stepper`."""
+    `more` are options of `motion_stepper`; `made`: what that gave, under way."""
     if dynamics.set_valued is not None:
         carry = partial(solve_motion, progress=progress)
         more |= {"resume": resume, "sink": sink}
         whole: Solution = dynamics.set_valued.solve(dynamics, method, span, y0, u, carry, **more)
         return whole
     with dynamics.calling():
-        stepper = motion_stepper(dynamics, method, span, y0, u, **more)
+        stepper = motion_stepper(dynamics, method, span, y0, u, **more) if made is None else made
         if resume is not None:
             stepper.restore(resume)
         found: Solution = stepper.finish(progress=progress, sink=sink)

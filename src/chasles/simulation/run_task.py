@@ -135,9 +135,10 @@ class Task:
         recorder: Recorder | None = None,
         resume: dict[str, np.ndarray] | None = None,
         after: tuple[int, np.ndarray] | None = None,
+        made: Any = None,
     ) -> Run:
         """The run. `resume` is a checkpoint of `solve`; `after` are the sampling periods that are done, and the state
-        then."""
+        then; `made`: the stepper of this run, under way."""
         stop: Interrupted | None = None
         if resume is None and after is None:
             for line in strange_elements(self.begin):
@@ -151,6 +152,7 @@ class Task:
                         resume=resume,
                         progress=progress,
                         sink=recorder,
+                        made=made,
                     )
                 except Interrupted as interrupted:
                     stop, solution = interrupted, interrupted.result

@@ -78,7 +78,8 @@ class Simulation:
         self.actuation, self._calling = self.dynamics.actuation(), self.dynamics.calling()
         self._control = self._stepper.p[self.dynamics.control]
         self._hold = self.actuation.holder(self._control)
-        self._loop = None if self._stepper.needs_more else self._bound(self._stepper)
+        self._loop, self._count = None if self._stepper.needs_more else self._bound(self._stepper), 1
+        self._quick = self._loop is not None and self._calling.idle
 
     @staticmethod
     def _bound(of: ExplicitStepper) -> Bound:
@@ -162,14 +163,18 @@ class Simulation:
                 given = self.actuation.read(u)
                 self._control[:] = self.actuation.along(given)
             self._given = given
-        with self._calling:
-            if self._loop is not None:
-                self._loop[-1] = steps
-                self._loop.call()
-            else:
-                if u is not None:  # the input changed, and so the field here
-                    stepper.loops.refresh.call()
-                stepper.loops.take(steps, stepper.needs_more)
+        if steps != self._count and self._loop is not None:
+            self._loop[-1] = self._count = steps
+        if self._quick:
+            self._loop.call()  # type: ignore[union-attr]
+        else:
+            with self._calling:
+                if self._loop is not None:
+                    self._loop.call()
+                else:
+                    if u is not None:  # the input changed, and so the field here
+                        stepper.loops.refresh.call()
+                    stepper.loops.take(steps, stepper.needs_more)
         if stepper.counts[TALLY.status] == RUNNING:
             return self
         ending = stepper.attend()

@@ -272,6 +272,18 @@ def lane(typing_context, lanes, index):
     return signature(FLOAT, LANES, types.intp), generate
 
 
+@intrinsic
+def first_of(typing_context, x):
+    """The first lane as a float, of what is the same in all lanes; a float is what it is."""
+    if declined(x):
+        return None
+
+    def generate(context, builder, sig, args):
+        return builder.extract_element(args[0], ir.Constant(INDEX, 0)) if x == LANES else args[0]
+
+    return signature(FLOAT, LANES if x == LANES else FLOAT), generate
+
+
 # ---------------------------------------------------------------- memory: buffers of lanes
 
 
@@ -300,7 +312,7 @@ def flat_float64(array):
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == FLOAT
 
 
-def _flat_lanes(array):
+def flat_lanes(array):
     """An array whose elements are lanes: what a field that is compiled for lanes gets (see `integrate.field`)."""
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == LANES
 
@@ -311,7 +323,7 @@ def load(typing_context, array, index, pattern):
 
     An array of lanes gives lanes, whatever the pattern.
     """
-    if _flat_lanes(array):
+    if flat_lanes(array):
 
         def generate_lanes(context, builder, sig, args):
             return builder.load(address_in(context, builder, sig.args[0], args[0], args[1], 1, 1, "load"))
@@ -333,7 +345,7 @@ def load(typing_context, array, index, pattern):
 
 @intrinsic
 def store(typing_context, array, index, value):
-    if _flat_lanes(array):
+    if flat_lanes(array):
 
         def generate_lanes(context, builder, sig, args):
             pointer = address_in(context, builder, sig.args[0], args[0], args[1], 1, 1, "store")

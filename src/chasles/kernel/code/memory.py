@@ -83,6 +83,36 @@ def parts_of(parts: Mapping[str, type], values: Mapping[str, str], head: Any, bu
     return apart
 
 
+def lane_parts_of(parts: Mapping[str, type], values: Mapping[str, str], head: Any, bundle: Any) -> Any:
+    """What takes packed arrays apart that differ in their numbers alone: integers of one, numbers as lanes."""
+
+    def elements_of(element):
+        return [element if kind is float else types.int64 for kind in parts.values()]
+
+    def kind(element):
+        arrays = [types.Array(one, 1, "C") for one in elements_of(element)]
+        return types.NamedTuple([*arrays, *(types.int64 for _ in values)], bundle)
+
+    @intrinsic
+    def apart(typing_context, integers, numbers):
+        elements, result = elements_of(numbers.dtype), kind(numbers.dtype)
+
+        def generate(context, builder, sig, args):
+            at = []
+            pointer = _head_pointer(context, builder, integers, args[0])
+            for (part, of), element in zip(parts.items(), elements, strict=True):
+                place, source = getattr(head, part), 1 if of is float else 0
+                begin, end = _integer_at(builder, pointer, place), _integer_at(builder, pointer, place + 1)
+                at.append(_part(context, builder, element, sig.args[source], args[source], begin, end, part))
+            at += [_integer_at(builder, pointer, getattr(head, value)) for value in values.values()]
+            return context.make_tuple(builder, result, at)
+
+        return signature(result, integers, numbers), generate
+
+    apart.kind = kind  # what it gives, for numbers of some type
+    return apart
+
+
 def views_of(counts: Mapping[str, Any], bundle: Any) -> Any:
     """What gives the regions of an array, by the sizes in a head."""
     result = types.NamedTuple([types.Array(types.float64, 1, "C")] * len(counts), bundle)
@@ -162,7 +192,7 @@ def join_into(bundle: Any) -> Any:
 
         return signature(result, values, types.Tuple(regions)), generate
 
-    join.kind = lambda kinds: types.NamedTuple(
-        [*kinds, *[types.Array(types.float64, 1, "C")] * (len(bundle._fields) - len(kinds))], bundle
+    join.kind = lambda kinds, element=types.float64: types.NamedTuple(
+        [*kinds, *[types.Array(element, 1, "C")] * (len(bundle._fields) - len(kinds))], bundle
     )
     return join

@@ -2,7 +2,7 @@
 
 A sum takes nine numbers as 4, 4 and 1. A product takes rows of three, each multiplied by a number of the other tile: a
 third of the instructions that it takes number by number. Rows are read as they are written (two and one), so that what
-was just written can be read before it has reached the cache.
+was just written can be read before it has reached the cache. Tiles of lanes are taken number by number.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from chasles.kernel.code.lanes import address_in, flat_float64, llvm_function
+from chasles.kernel.code.lanes import LANES, VECTOR, address_in, call_llvm, flat_float64, flat_lanes, llvm_function
 
 DOUBLE, INDEX, ROW = ir.DoubleType(), ir.IntType(32), ir.VectorType(ir.DoubleType(), 3)
 PARTS = ((0, ir.VectorType(DOUBLE, 4)), (4, ir.VectorType(DOUBLE, 4)), (8, DOUBLE))
@@ -30,6 +30,10 @@ def _tiles(context, builder, sig, args):
 
 def _places(*arguments):
     return all(flat_float64(array) for array in arguments[::2])
+
+
+def _lane_places(*arguments):
+    return all(flat_lanes(array) for array in arguments[::2])
 
 
 def _combined(operation):
@@ -96,15 +100,40 @@ def _multiply(builder, target, left, rows, sums):
         builder.store(totals[i], _part(builder, target, 3 * i, ROW), align=8)
 
 
+def _loaded_lanes(builder, tile):
+    return [builder.load(_part(builder, tile, k, VECTOR)) for k in range(9)]
+
+
+def _multiply_lanes(builder, target, left, right, sums):
+    """The same, number by number, where numbers are lanes: each in the order of `_multiply`, so with its bits."""
+    factors, totals = _loaded_lanes(builder, left), []
+    for i in range(3):
+        for j in range(3):
+            total = sums[3 * i + j] if sums else None
+            for k in range(3):
+                each = builder.fneg(factors[3 * i + k]) if sums else factors[3 * i + k]
+                by = right[3 * k + j]
+                total = builder.fmul(each, by) if total is None else call_llvm(builder, "fma", each, by, total)
+            totals.append(total)
+    for k in range(9):
+        builder.store(totals[k], _part(builder, target, k, VECTOR))
+
+
 @intrinsic
 def store_product(typing_context, target, at, left, i, right):
     """target = left right, where right is a tuple of nine numbers."""
-    if not _places(target, at, left, i) or right != types.UniTuple(types.float64, 9):
+    on_lanes = _lane_places(target, at, left, i)
+    if not (on_lanes or _places(target, at, left, i)):
+        return None
+    if right != types.UniTuple(LANES if on_lanes else types.float64, 9):
         return None
 
     def generate(context, builder, sig, args):
         to, of = _tiles(context, builder, sig, args[:4])
-        _multiply(builder, to, of, _given_rows(builder, args[4]), None)
+        if on_lanes:
+            _multiply_lanes(builder, to, of, [builder.extract_value(args[4], k) for k in range(9)], None)
+        else:
+            _multiply(builder, to, of, _given_rows(builder, args[4]), None)
         return context.get_dummy_value()
 
     return types.void(target, types.intp, left, types.intp, right), generate
@@ -113,12 +142,16 @@ def store_product(typing_context, target, at, left, i, right):
 @intrinsic
 def subtract_product(typing_context, target, at, left, i, right, j):
     """target -= left right."""
-    if not _places(target, at, left, i, right, j):
+    on_lanes = _lane_places(target, at, left, i, right, j)
+    if not (on_lanes or _places(target, at, left, i, right, j)):
         return None
 
     def generate(context, builder, sig, args):
         to, of, by = _tiles(context, builder, sig, args)
-        _multiply(builder, to, of, _loaded_rows(builder, by), _loaded_rows(builder, to))
+        if on_lanes:
+            _multiply_lanes(builder, to, of, _loaded_lanes(builder, by), _loaded_lanes(builder, to))
+        else:
+            _multiply(builder, to, of, _loaded_rows(builder, by), _loaded_rows(builder, to))
         return context.get_dummy_value()
 
     return types.void(target, types.intp, left, types.intp, right, types.intp), generate

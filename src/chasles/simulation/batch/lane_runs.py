@@ -21,6 +21,7 @@ from chasles.integrate.options import check_stops, saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.lanes import WIDTH
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.batch.body_lanes import body_refusal, in_absolute
 from chasles.simulation.batch.held_inputs import HeldInputs
 from chasles.simulation.batch.variants import MemberTables
 from chasles.simulation.closed.dynamics import ClosedDynamics
@@ -37,8 +38,10 @@ NEAR = 1e-6  # of a step: times so near to its end are its end
 def refusal(task: Task) -> str:
     """Why runs like this one cannot be on lanes, if so."""
     more, dynamics = task.more, task.dynamics
+    if in_absolute(task):
+        return body_refusal(task)
     if type(dynamics) not in (TreeDynamics, ClosedDynamics):
-        return "lanes are for joint coordinates"
+        return "lanes are for mechanisms"
     laws = (*dynamics.mechanism.tables.acting.laws, *getattr(dynamics.mechanism, "laws", ()))
     stops = stops_of(task)
     reasons = {

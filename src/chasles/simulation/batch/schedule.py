@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.integrate.stepper import helping
 from chasles.simulation.batch.adaptive_lanes import AdaptiveWork, OwnRuns
+from chasles.simulation.batch.body_lanes import body_runs, body_structure, in_absolute
 from chasles.simulation.batch.held_inputs import held_between, held_forces, inputs_at
 from chasles.simulation.batch.lane_runs import LaneRuns, LaneWork, lane_tables, refusal, stops_of
 from chasles.simulation.batch.member_scales import Scales
@@ -27,7 +28,8 @@ def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception
         if not refusal(task):
             groups.setdefault(structure(task), []).append(k)
     for members in groups.values():
-        runs = _on_lanes([tasks[k] for k in members], threads)
+        chosen = [tasks[k] for k in members]
+        runs = body_runs(chosen, threads) if in_absolute(chosen[0]) else _on_lanes(chosen, threads)
         found |= {k: run for k, run in zip(members, runs, strict=True) if run is not None}
 
     def one(k: int) -> None:
@@ -54,6 +56,8 @@ def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception
 def structure(task: Task) -> Hashable:
     """What runs have in common that can be on lanes together."""
     dynamics, more = task.dynamics, task.more
+    if in_absolute(task):
+        return body_structure(task)
     save = more["save"] if isinstance(more["save"], str | int) else np.asarray(more["save"]).tobytes()
     numbers, _ = lane_tables(dynamics).places(dynamics.parameters)
     tables = dynamics.parameters[: numbers.start].tobytes(), dynamics.mechanism.tables.acting.table.tobytes()
