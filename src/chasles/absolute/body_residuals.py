@@ -97,7 +97,7 @@ class BodyResiduals:
         values = np.empty((count, self.size))
         derivatives = np.empty((differentiated, n, residual_tangent.BLOCKS, 3, self.size))
         controls = states.controls if mechanism.inputs else np.zeros((count, 0))
-        with self._calling:
+        with self.calling:
             residual_tangent.residuals_of_states(
                 *(residual_tangent.residuals_address(), self.integers, mechanism.packed, self.packed, self.acting),
                 *(states.t, states.forced, states.angles, controls),
@@ -107,19 +107,24 @@ class BodyResiduals:
         return values, derivatives
 
     @cached_property
-    def _calling(self) -> Calling:
+    def calling(self) -> Calling:
         """Around calls of laws: those of Python, and differences of those that are not compiled for duals."""
         laws = *self.mechanism.forces.laws, *self.mechanism.laws
         return Calling(laws, bool(self.notes))
 
     @cached_property
+    def force_duals(self) -> np.ndarray:
+        """The numbers of forces, on duals."""
+        numbers = buffer(len(self.mechanism.forces.values))
+        numbers[::WIDTH] = self.mechanism.forces.values
+        return numbers
+
+    @cached_property
     def _workspace(self) -> tuple[np.ndarray, ...]:
         """Workspace: motion, then duals of the numbers of forces, of q, V, of work and of the result."""
-        of_forces = buffer(len(self.mechanism.forces.values))
-        of_forces[::WIDTH] = self.mechanism.forces.values
         work = residual_tangent.RESIDUAL_WORK.size(self.integers)
         return (
-            *(np.empty(MOTION.size * self.n), of_forces, buffer(7 * self.n), buffer(6 * self.n)),
+            *(np.empty(MOTION.size * self.n), self.force_duals, buffer(7 * self.n), buffer(6 * self.n)),
             *(buffer(work), buffer(self.size)),
         )
 

@@ -163,7 +163,8 @@ def residuals(
     out_size,
 ):
     """(motion, shift, place, speed, change, velocities of joints) of a state; q, v, numbers of forces, work and out are
-    duals. acting: addresses of what adds forces (`force_duals`); forced: whether they and gravity act, 1 or 0."""
+    duals. acting: addresses of what adds forces (`force_duals`); forced: whether they and gravity act, 1 or 0. If there
+    is no place for velocities of joints (out_size), they are left out."""
     integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables, forces = tables_of(p), forces_of(p)
     n, nt, count = tables.n, tables.nt, integers[HEAD.n_angles]
@@ -192,7 +193,7 @@ def residuals(
         store_motion(tables, space, forced, rate, lam, zeta, i, out)
     store_tiles(tables, space, rate, out, 12 * n)
     at = 12 * n + 9 * nt
-    for j in range(integers[HEAD.n_joints]):
+    for j in range(integers[HEAD.n_joints] if out_size > at else 0):
         spot_joint(forces.joints, forces.joint_numbers, j, space.states, space.counted, space.scratch)
         for i in range(forces.joints[j * JOINT.size + JOINT.velocities]):
             out[at] = space.scratch[SPOT.v + i]

@@ -108,7 +108,7 @@ def gradient(
             adjoint = BodyAdjoint(run, family)
             adjoint.back(by_q, by_v)
         else:
-            adjoint = BodySteps(run, family, "inputs" in wanted)
+            adjoint = BodySteps(run, family, "inputs" in wanted, family is not None or "gravity" in wanted)
             adjoint.find(by_q, by_v, answer)
         parts = {name: adjoint.part(name) for name in wanted}
     else:
