@@ -45,15 +45,17 @@ NOTHING, SMALL = 1e-15, 1e-8  # moves that do not count, or not their squares
 POOR = 1e-3  # a first sweep of velocities that leaves more than this needs a factor of its own
 FURTHER = 3  # sweeps that derivatives are taken through beyond those that moved something
 SPOTS = SWEEPS + 1  # poses of a projection
+JOINTS = -1.0  # instead of whether forces act: velocities of joints are asked for, alone
 
 # head of the memory: the address of `residuals`; where parts begin: duals, the mechanism with laws on duals and its
 # end, addresses of forces and how many, numbers of forces on duals, colors of bodies (of each which one has it among
-# those that a body's, or a tile's, residuals depend on) and how many, tiles that have residuals, `ROOM`, poses and
+# those that a body's, a tile's or a joint's numbers depend on) and how many, whether these depend on where bodies are
+# (`coloring.translates`), tiles that have residuals, `ROOM`, poses and
 # workspaces of a projection; whether there are rotors, whether stages are projected, the address of `pull_sweeps`; where
 # the account begins, how many rows it has room for, how many it has, and their size
 PULL = layout(
     "PULL", residuals=1, duals=1, mechanism=1, mechanism_end=1, acting=1, n_acting=1, forces=1, color=1, of_bodies=1,
-    of_tiles=1, colors=1, chosen=1, room=1, spots=1, rotors=1, staged=1, sweeps=1, account=1, capacity=1, used=1, row=1,
+    of_tiles=1, of_joints=1, colors=1, translates=1, chosen=1, room=1, spots=1, rotors=1, staged=1, sweeps=1, account=1, capacity=1, used=1, row=1,
 )  # fmt: skip
 _n, _nt, _nn, _na = (getattr(MECHANISM.sizes, name) for name in ("n_bodies", "n_tiles", "n_nodes", "n_angles"))
 _inputs = 6 * MECHANISM.sizes.n_joints  # at most
@@ -75,7 +77,7 @@ ROOM = Regions(
     "PullRoom", t=1, forced=1, angles=1 * _na, controls=_inputs, q=POSE * _n, v=TWIST * _n, rate=6 * _n, lam=3 * _nt, zeta=3 * _nt,
     motion=6 * _n, shift=6 * _n, place=3 * _nt, speed=3 * _nt, change=3 * _nt,
     turns=MOTION.size * _n, turn=6 * _n, twist=6 * _n, owed=6 * _n, aside=6 * _n, along=6 * _n, a=6 * _n, x=3 * _nn, given=6 * _n,
-    impulse=3 * _nn, factor=SWEEPS + SPEED_SWEEPS, moved=6 * SWEEPS * _n, sweep=3 * SWEEPS * _nn,
+    impulse=3 * _nn, total=3 * _nn, factor=SWEEPS + SPEED_SWEEPS, moved=6 * SWEEPS * _n, sweep=3 * SWEEPS * _nn,
     speeds=6 * SPEED_SWEEPS * _n, speed_sweep=3 * SPEED_SWEEPS * _nn, changes=6 * SPEED_SWEEPS * _n, speed_now=6 * _n, change_of_speed=6 * _n,
     of_spots=6 * SPOTS * _n,
 )  # fmt: skip
@@ -194,21 +196,26 @@ def evaluate(memory, integers, room, duals, size):
 
 
 @kernel(allocates=True)
+def point(integers, tables, room, duals, c, block, sign):
+    """Tangents of all bodies of a color for a block of directions (sign 1), or none any more (0)."""
+    for i in range(tables.n):
+        if integers[integers[PULL.color] + i] == c:
+            set_direction(tables.bodies, i, block, sign, room.turns, duals.q, duals.v, duals.v)
+
+
+@kernel(allocates=True)
 def pull_state(memory, integers, tables, room, duals, blocks):
     """Subtract from `turn` and `twist` the derivatives of weights times residuals by poses and velocities. blocks: two,
-    of poses alone, or four."""
+    of poses alone, or four. If nothing depends on where bodies are, those of places, which are the Jacobian, and of
+    accelerations that turning makes of velocities are left out."""
     n, nt = tables.n, tables.nt
-    color, of_bodies, of_tiles = integers[PULL.color], integers[PULL.of_bodies], integers[PULL.of_tiles]
+    of_bodies, of_tiles = integers[PULL.of_bodies], integers[PULL.of_tiles]
     set_duals(tables, room, duals)
     for c in range(integers[PULL.colors]):
-        for block in range(blocks):
-            for i in range(n):
-                if integers[color + i] == c:
-                    set_direction(tables.bodies, i, block, 1.0, room.turns, duals.q, duals.v, duals.v)
+        for block in range(0, blocks, 1 if integers[PULL.translates] != 0 else 2):
+            point(integers, tables, room, duals, c, block, 1.0)
             evaluate(memory, integers, room, duals, 12 * n + 9 * nt)
-            for i in range(n):
-                if integers[color + i] == c:
-                    set_direction(tables.bodies, i, block, 0.0, room.turns, duals.q, duals.v, duals.v)
+            point(integers, tables, room, duals, c, block, 0.0)
             bar, part = room.turn if block < 2 else room.twist, 3 * (block % 2)
             for i in range(n):
                 own = integers[of_bodies + c * n + i]
@@ -274,6 +281,11 @@ def pull_motion(t, y_at, f_at, bar_at, y_bar_at, g_at, p_at, memory_at, sizes_at
     fill(room.turn, 0.0)
     fill(room.twist, 0.0)
     pull_state(memory, integers, tables, room, duals, BLOCKS)
+    if integers[PULL.translates] == 0:  # w · (M, J) R (ω x v) = ā · (ω x v)
+        for i in range(n):
+            if turns_space(tables.bodies, i):
+                pushed = cross(load3(room.v, 6 * i, 0.0), load3(bar, 6 * n + 6 * i + 3, 0.0))
+                add3(room.twist, 6 * i + 3, pushed)
     keep(memory, integers, room, integers[PULL.row])
     pull_inputs(memory, integers, tables, room, duals, g)
     if staged:
@@ -296,7 +308,7 @@ def pull_inputs(memory, integers, tables, room, duals, g):
         to_body(tables, room.turns, room.along)
         for k in range(TWIST * n):
             duals.v[WIDTH * k + 1] = room.along[k]
-        room.forced[0] = 0.0
+        room.forced[0] = JOINTS
         evaluate(memory, integers, room, duals, size + g.shape[0])
         room.forced[0] = 1.0
         for k in range(TWIST * n):
@@ -413,6 +425,16 @@ def add_reactions(tables, rows, x, sign, out):
         torque, force = reaction(tables.bodies, tables.tiles, tables.nodes, tables.incidences, i, rows, x)
         add3(out, 6 * i, scale(sign, torque))
         add3(out, 6 * i + 3, scale(sign, force))
+
+
+@kernel(allocates=True)
+def subtract_reactions(tables, work, room):
+    """turn -= Jᵀ impulse, as residuals of places have it."""
+    fill(room.along, 0.0)
+    add_reactions(tables, work.rows, room.impulse, -1.0, room.along)
+    to_body(tables, work.motion, room.along)
+    for m in range(6 * tables.n):
+        room.turn[m] += room.along[m]
 
 
 @kernel
@@ -572,8 +594,11 @@ def pull_sweeps(p_at, p_size, bar_at, memory_at, memory_size, near):
             clear_weights(room)
             to_tiles(tables, x, room.lam)
             set_to(room.motion, room.along)
-            to_rows(tables, integers, room.x, room.place, 1.0, False, True)
             pull_state(memory, integers, tables, room, duals, 2)
+            to_rows(tables, integers, room.x, room.place, 1.0, False, True)
+            set_to(room.impulse, room.x)
+            hold_nothing(tables, room.impulse)
+            subtract_reactions(tables, at, room)
             set_to(room.rate, moved)
             to_body(tables, at.motion, room.rate)
             keep(memory, integers, room, row)
@@ -724,7 +749,7 @@ def settle(memory, integers, head, tables, room, stage, end, owner):
     """Through all further sweeps of positions, which move nothing but derivatives: some with the factor, if rotors
     share them, and the rest at once."""
     at = work_of(spot_at(memory, integers, head, end).work, head)
-    fill(room.impulse, 0.0)
+    fill(room.total, 0.0)
     for k in range(1 + FURTHER if integers[PULL.rotors] != 0 else 1):
         factor = work_at(memory, integers, head, stage, end if k == 0 else owner)
         set_to(room.along, room.turn)
@@ -733,16 +758,13 @@ def settle(memory, integers, head, tables, room, stage, end, owner):
         rows_times(tables, at.rows, room.along, room.x, -1.0)
         solve_with(tables, factor, room.x, room.a)
         hold_nothing(tables, room.x)
-        fill(room.along, 0.0)
-        add_reactions(tables, at.rows, room.x, -1.0, room.along)
-        to_body(tables, at.motion, room.along)
-        for m in range(6 * tables.n):
-            room.turn[m] += room.along[m]
+        set_to(room.impulse, room.x)
+        subtract_reactions(tables, at, room)
         for m in range(3 * tables.nn):
-            room.impulse[m] += room.x[m]
+            room.total[m] += room.x[m]
     clear_state(room, 0.0)
     clear_weights(room)
-    to_rows(tables, integers, room.impulse, room.place, 1.0, False, True)
+    to_rows(tables, integers, room.total, room.place, 1.0, False, True)
     keep(memory, integers, room, integers[PULL.row])
 
 
@@ -764,6 +786,42 @@ def pull_projection(t, y_at, f_at, bar_at, y_bar_at, g_at, p_at, memory_at, size
     add_to_numbers(tables, y, room.turn, room.twist, y_bar)
     for k in range((POSE + TWIST) * n, y.shape[0]):
         y_bar[k] += bar[k]
+
+
+# ---------------------------------------------------------------- through the velocities of joints
+
+
+@kernel(entry=True, allocates=True)
+def pull_joints(memory, p, times, angles, Q, V, by_turns, by_speeds, turn, twist):
+    """Add to the cotangents of bodies by q exp(δ) and V, of many states by rows, what those of joints make of them:
+    by_turns along q exp(δ) of the joints, by_speeds of their velocities. Joints turn by the same matrix by which their
+    velocities follow those of bodies."""
+    integers, head, tables = as_integer_array(memory), as_integer_array(p), tables_of(p)
+    room, duals = room_of(memory[integers[PULL.room] :], head), duals_of(memory[integers[PULL.duals] :], head)
+    n, nv, size = tables.n, by_turns.shape[1], 12 * tables.n + 9 * tables.nt
+    clear_state(room, JOINTS)
+    for s in range(Q.shape[0]):
+        room.t[0] = times[s]
+        set_to(room.angles, angles[s])
+        set_to(room.q, Q[s])
+        set_to(room.v, V[s])
+        set_duals(tables, room, duals)
+        for c in range(integers[PULL.colors]):
+            for block in range(0, BLOCKS, 1 if integers[PULL.translates] != 0 else 2):
+                point(integers, tables, room, duals, c, block, 1.0)
+                evaluate(memory, integers, room, duals, size + nv)
+                point(integers, tables, room, duals, c, block, 0.0)
+                for j in range(nv):
+                    own = integers[integers[PULL.of_joints] + c * nv + j]
+                    if own >= 0:
+                        at, first = 6 * own + 3 * (block % 2), WIDTH * (size + j) + 1
+                        for k in range(TANGENTS):
+                            slope = duals.out[first + k]
+                            if block < 2:
+                                turn[s, at + k] += by_speeds[s, j] * slope
+                            else:
+                                turn[s, at + k] += by_turns[s, j] * slope
+                                twist[s, at + k] += by_speeds[s, j] * slope
 
 
 @cache

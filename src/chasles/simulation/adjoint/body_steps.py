@@ -9,17 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from chasles.absolute.body_residuals import MovingStates, made_states
-from chasles.absolute.residual_tangent import residuals_address
 from chasles.absolute.tables import FIELD, HEAD
 from chasles.constraint.projection import SPEED_SWEEPS, SWEEPS
 from chasles.integrate.explicit_layout import SET
-from chasles.kernel.lanes import WIDTH, buffer
 from chasles.simulation.adjoint.alpha import Weights
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.bodies import BodyGradient
-from chasles.simulation.adjoint.body_pull import ACCOUNT, FURTHER, PULL, PULL_DUALS, ROOM, SPOT, SPOTS, pull_addresses
-from chasles.simulation.adjoint.coloring import colored
+from chasles.simulation.adjoint.body_pull import ACCOUNT, FURTHER, PULL, pull_addresses
 from chasles.simulation.adjoint.constrained_back import Weighed, gathered
+from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.parameter_family import Family
@@ -90,54 +88,18 @@ class BodySteps(BodyGradient, BackwardSweep):
 
     def through(self, step: RetakenStep) -> Through:
         """Addresses of what is compiled, and its memory."""
-        mechanism, residuals, head = self.mechanism, self.residuals, step.stepper.p.view(np.int64)
-        field = step.stepper.p[head[HEAD.gravity] : head[HEAD.gravity] + FIELD.size]
-        colors = colored(mechanism)
-        chosen = np.zeros(len(mechanism.tiles), dtype=np.int64)
-        chosen[residuals.tile_of_rows] = 1
-        staged = bool(mechanism.tiles and field[FIELD.regularization] > 0.0 and not any(mechanism.baumgarte))
+        mechanism, head = self.mechanism, step.stepper.p.view(np.int64)
+        refined = step.stepper.p[head[HEAD.gravity] + FIELD.regularization] > 0.0
+        staged = bool(mechanism.tiles and refined and not any(mechanism.baumgarte))
         stages = int(step.stepper.settings[SET.stages])
         rows = 0 if self.account is None else STEPS * (stages * (1 + MOST * staged) + MOST)
-        parts: dict[str, np.ndarray | int] = {
-            "duals": PULL_DUALS.size(head),
-            "forces": residuals.force_duals,
-            "mechanism": residuals.packed,
-            "acting": residuals.acting,
-            "color": colors.of_body,
-            "of_bodies": colors.bodies,
-            "of_tiles": colors.tiles,
-            "chosen": chosen,
-            "room": ROOM.size(head),
-            "spots": SPOTS * SPOT.size(head),
-            "account": rows * ACCOUNT.size(head),
-        }
-        sizes = [PULL.size, *(part if isinstance(part, int) else part.size for part in parts.values())]
-        places = np.cumsum([-(-size // WIDTH) * WIDTH for size in sizes])  # where lanes may begin
-        self.memory = memory = buffer(int(places[-1]) // WIDTH)
-        integers = memory.view(np.int64)
-        for (name, part), place in zip(parts.items(), places[:-1], strict=True):
-            integers[getattr(PULL, name)] = place
-            if not isinstance(part, int):
-                memory[place : place + part.size] = np.ascontiguousarray(part).ravel().view(float)
-        motion, projection, sweeps = pull_addresses()
-        alone = {
-            "residuals": residuals_address(),
-            "mechanism_end": integers[PULL.mechanism] + len(residuals.packed),
-            "n_acting": len(residuals.acting),
-            "colors": len(colors.bodies),
-            "rotors": int(residuals.rotors.any()),
-            "staged": int(staged),
-            "sweeps": sweeps,
-            "capacity": rows,
-            "row": ACCOUNT.size(head),
-        }
-        for name, value in alone.items():
-            integers[getattr(PULL, name)] = value
+        self.memory, (motion, projection, sweeps) = pull_memory(self.residuals, staged, rows), pull_addresses()
+        self.memory.view(np.int64)[PULL.sweeps] = sweeps
         pulls = np.zeros(2, dtype=np.int64)
         pulls[OF_FIELD] = motion
         if self.dynamics.corrected and mechanism.tiles:
             pulls[OF_CORRECTION] = projection
-        return Through(pulls, memory, memory, 0)
+        return Through(pulls, self.memory, self.memory, 0)
 
     @property
     def chunk(self) -> int | None:

@@ -7,20 +7,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.absolute.joint_force import JOINT
+from chasles.absolute.joint_force import ABOUT_Z, AXES, FRAMES, FREEDOM, JOINT, LOOSE, SCREWS
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.constrained.structure import force_rows
-from chasles.force.table import FORCE
+from chasles.constraint.rows import DOT, EMPTY, POINT, ROTOR, TILE
+from chasles.force.table import FORCE, FORCES
 from chasles.force.table import JOINT as ON_JOINT
 
 
 class Colors(NamedTuple):
     """The color of each body; and of each color which body has it among those that the residuals of a body (colors,
-    bodies), or of a tile (colors, tiles), depend on, or -1."""
+    bodies), of a tile (colors, tiles), or a velocity of a joint (colors, nv) depend on, or -1."""
 
     of_body: np.ndarray
     bodies: np.ndarray
     tiles: np.ndarray
+    joints: np.ndarray
+
+
+def force_rows(mechanism: AbsoluteMechanism) -> list[np.ndarray]:
+    """The rows of all forces (`FORCE`)."""
+    table = mechanism.forces.table
+    return [table[FORCES.size + k * FORCE.size :][: FORCE.size] for k in range(int(table[FORCES.count]))]
 
 
 def colored(mechanism: AbsoluteMechanism) -> Colors:
@@ -50,7 +57,27 @@ def colored(mechanism: AbsoluteMechanism) -> Colors:
                 found[color[body], k] = body
         return found
 
-    return Colors(color, owners(of_bodies), owners(of_tiles))
+    of_joints = [
+        {int(row[place]) for place in (JOINT.first, JOINT.second) if row[place] >= 0}
+        for row in mechanism.joint_tables.rows
+        for _ in range(row[JOINT.velocities])
+    ]
+    return Colors(color, owners(of_bodies), owners(of_tiles), owners(of_joints))
+
+
+def translates(mechanism: AbsoluteMechanism) -> bool:
+    """Whether Jacobians, forces or velocities of joints depend on where bodies are, beside how they are turned: not if
+    all joints are rotations that meet in points, and nothing else acts. Accelerations of points on bodies are apart."""
+    numbers = mechanism.joint_tables.numbers
+    for tile in mechanism.tiles:
+        if not {*tile.integers[TILE.kinds : TILE.kinds + 3]} <= {EMPTY, POINT, DOT, ROTOR}:
+            return True
+    for row in mechanism.joint_tables.rows:
+        first = row[JOINT.numbers] + FRAMES.size + FREEDOM.kind
+        kinds = {int(numbers[first + k * FREEDOM.size]) for k in range(row[JOINT.velocities])}
+        if row[JOINT.form] in (LOOSE, SCREWS) or (row[JOINT.form] == AXES and not kinds <= {ABOUT_Z}):
+            return True
+    return any(row[FORCE.kind] != ON_JOINT or row[FORCE.seen] for row in force_rows(mechanism))
 
 
 def _of_forces(mechanism: AbsoluteMechanism) -> list[set[int]]:
