@@ -214,7 +214,7 @@ def residuals_address() -> int:
 
 @kernel
 def store_slopes(owners, first, rows, size, out, at, slopes):
-    """Tangents of residuals, `size` for each row of a table of owners, as derivatives along three directions of a body."""
+    """Tangents of residuals, `size` for each row of a table of owners, as derivatives along a body."""
     for i in range(rows):
         own = owners[first + i]
         if own >= 0:
@@ -232,8 +232,8 @@ def residuals_of_states(
     (states, 4 blocks, bodies, 3, size), which come as zeros; none if there is no place for them.
 
     p: the packed mechanism, of numbers; on_duals: the same with laws on duals. color and which bodies residuals depend
-    on: `coloring.Colors`. Q, V, rate, lam, zeta: states by rows. Duals are numbers of forces, q, v, the workspace and the
-    result. All arrays come one by one: tuples of them would be taken apart in Python, which takes longer than a state.
+    on: `coloring.Colors`. Q, V, rate, lam, zeta: states by rows. Duals are numbers of forces, q, v, the workspace and
+    the result. All arrays come one by one: tuples would be taken apart in Python, which takes longer than a state.
     """
     bodies, n, nt, size = tables_of(p).bodies, tables_of(p).n, tables_of(p).nt, values.shape[1]
     nv, colors = of_joints.shape[0] // max(1, of_bodies.shape[0] // n), of_bodies.shape[0] // n

@@ -104,7 +104,7 @@ class BodyFamily:
         return np.concatenate([-np.linalg.pinv(place).T @ (moved[:nv] + turned.T @ of_speed), of_speed])
 
     def _along(self, function: Any) -> np.ndarray:
-        """The derivative of a function of many (q, v) along each number of the tree's q and v at the start, (2 nv, ...)."""
+        """Derivatives (2 nv, ...) of a function of many (q, v) along each number of the tree's at the start."""
         nv, retract = self.adjoint.tree.nv, self.adjoint.tree.tables.configuration.retract
         amounts = TURN * np.array([*range(-len(CENTRAL), 0), *range(1, len(CENTRAL) + 1)])
         weights = np.array([*(-w for w in CENTRAL[::-1]), *CENTRAL]) / TURN

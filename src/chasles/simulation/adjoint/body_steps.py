@@ -15,9 +15,11 @@ from chasles.integrate.explicit_layout import SET
 from chasles.simulation.adjoint.alpha import Weights
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.bodies import BodyGradient
-from chasles.simulation.adjoint.body_pull import ACCOUNT, FURTHER, PULL, pull_addresses
+from chasles.simulation.adjoint.body_pull import pull_addresses
 from chasles.simulation.adjoint.constrained_back import Weighed, gathered
+from chasles.simulation.adjoint.projection_pull import FURTHER
 from chasles.simulation.adjoint.pull_memory import pull_memory
+from chasles.simulation.adjoint.pull_state import ACCOUNT, PULL
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.parameter_family import Family
@@ -93,12 +95,13 @@ class BodySteps(BodyGradient, BackwardSweep):
         staged = bool(mechanism.tiles and refined and not any(mechanism.baumgarte))
         stages = int(step.stepper.settings[SET.stages])
         rows = 0 if self.account is None else STEPS * (stages * (1 + MOST * staged) + MOST)
-        self.memory, (motion, projection, sweeps) = pull_memory(self.residuals, staged, rows), pull_addresses()
-        self.memory.view(np.int64)[PULL.sweeps] = sweeps
+        self.memory, addresses = pull_memory(self.residuals, staged, rows), pull_addresses()
+        integers = self.memory.view(np.int64)
+        integers[PULL.sweeps], integers[PULL.differentiate] = addresses.sweeps, addresses.differentiate
         pulls = np.zeros(2, dtype=np.int64)
-        pulls[OF_FIELD] = motion
+        pulls[OF_FIELD] = addresses.motion
         if self.dynamics.corrected and mechanism.tiles:
-            pulls[OF_CORRECTION] = projection
+            pulls[OF_CORRECTION] = addresses.projection
         return Through(pulls, self.memory, self.memory, 0)
 
     @property

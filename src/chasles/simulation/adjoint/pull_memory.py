@@ -1,4 +1,4 @@
-"""The memory of `body_pull`, for a mechanism."""
+"""The memory of `body_pull` and `projection_pull`, for a mechanism."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chasles.absolute.body_residuals import BodyResiduals
 from chasles.absolute.coloring import translates
 from chasles.absolute.residual_tangent import residuals_address
 from chasles.kernel.lanes import WIDTH, buffer
-from chasles.simulation.adjoint.body_pull import ACCOUNT, PULL, PULL_DUALS, ROOM, SPOT, SPOTS
+from chasles.simulation.adjoint.pull_state import ACCOUNT, PULL, PULL_DUALS, ROOM, SPOT, SPOTS
 
 
 def pull_memory(residuals: BodyResiduals, staged: bool = False, rows: int = 0) -> np.ndarray:
