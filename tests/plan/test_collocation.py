@@ -30,7 +30,7 @@ def test_motions_between_nodes_are_looked_at():
     bob = ch.Body("bob", 1.0, (0, 0, -0.5), (0.01, 0.01, 0.01))
     pendulum = ch.System([bob], [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0))])
     turned = ch.plan.reach(ch.plan.state([3.0], [0.0]))
-    with pytest.warns(UserWarning, match="between nodes the motion is not one of the system"):
+    with pytest.warns(RuntimeWarning, match="between nodes the motion is not one of the system"):
         rough = ch.plan.collocate(
             pendulum,
             (0, 1.5),
