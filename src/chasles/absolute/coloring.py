@@ -89,8 +89,8 @@ def _of_forces(mechanism: AbsoluteMechanism) -> list[set[int]]:
             return [set(range(n))]
         if row[FORCE.kind] == ON_JOINT:
             joint = joints[row[FORCE.first]]
-            group = int(joint[JOINT.first]), int(joint[JOINT.second])
+            group = [int(joint[JOINT.first]), int(joint[JOINT.second])]
         else:
-            group = tuple(int(row[place]) for place in range(FORCE.first, FORCE.fourth + 1))
+            group = [int(row[place]) for place in range(FORCE.first, FORCE.fourth + 1)]
         found.append({body for body in group if 0 <= body < n})
     return found

@@ -43,6 +43,7 @@ class BodySteps(BodyGradient, BackwardSweep):
         given = {"t": run.t, "angles": y[:, 13 * n : -1], "q": y[:, : 7 * n], "v": y[:, 7 * n : 13 * n]}
         self.points = made_states(self.mechanism, len(y), **given)
         self.account: list[Weighed] | None = [] if account else None
+        self.chunk = STEPS if account else None
 
     def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
         return BackwardSweep.of_inputs(self, name, held)
@@ -103,10 +104,6 @@ class BodySteps(BodyGradient, BackwardSweep):
         if self.dynamics.corrected and mechanism.tiles:
             pulls[OF_CORRECTION] = addresses.projection
         return Through(pulls, self.memory, self.memory, 0)
-
-    @property
-    def chunk(self) -> int | None:
-        return None if self.account is None else STEPS
 
     def passed(self) -> None:
         """Take what the steps left in the account."""
