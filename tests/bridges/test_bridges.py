@@ -5,6 +5,7 @@ import pytest
 
 import chasles as ch
 from chasles import bridges
+from tests.simulation.test_gradient_bodies import flat
 
 SYSTEM = ch.System(
     [
@@ -112,6 +113,38 @@ def test_forces_and_loops(case):
     assert np.abs(found - wanted).max() < 1e-9 * np.abs(wanted).max()
 
 
+def test_the_end_of_a_simulated_loop():
+    """By the crank's angle and speed: backward, forward, and by differences; other joints follow."""
+    mechanism = flat().compile()  # some of its equations depend on others
+    q = mechanism.assemble([0.8, 0, 0], held=["A"])
+    end = bridges.simulation_end(mechanism, (0.0, 0.1), step=0.01, independent=["A"], near=q)
+    assert end.inputs["q"] == end.inputs["v"] == 1
+    given = q[:1] + 0.1, np.array([1.5]), np.zeros(end.inputs["control"])
+    found, h = np.concatenate(end.jacobian(*given)[:2], axis=1), 2e-3
+    for k in range(2):
+        pairs = [end(*(x + s * m * h * (i == k) for i, x in enumerate(given))) * s for m in (1, 2) for s in (1, -1)]
+        wanted = (8 * (pairs[0] + pairs[1]) - pairs[2] - pairs[3]) / (12 * h)
+        assert np.abs(found[:, k] - wanted).max() < 1e-6 * np.abs(wanted).max()
+    weights = np.random.default_rng(0).normal(size=mechanism.nq + mechanism.nv)
+    back = np.concatenate(end.pulled(weights, *given)[:2])
+    assert np.abs(back - weights @ found).max() < 1e-11 * np.abs(back).max()
+    start = end(given[0], given[1], given[2])
+    assert mechanism.constraint_violation(start[: mechanism.nq], start[mechanism.nq :]).position < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "say which joints"),
+        ({"independent": ["A", "C"]}, "do not determine"),
+        ({"independent": ["Z"]}, "not one of"),
+    ],
+)
+def test_loops_need_independent_joints(given, told):
+    with pytest.raises(ValueError, match=told):
+        bridges.simulation_end(flat(), (0.0, 0.1), step=0.01, **given)
+
+
 def test_inverse_dynamics_and_frames_of_a_loop():
     """The motor's torque, by accelerations that the loop allows; and a frame."""
     mechanism = linkage().compile()
@@ -128,8 +161,6 @@ def test_inverse_dynamics_and_frames_of_a_loop():
     pose = bridges.frame_pose(mechanism, "rocker")
     along_v = mechanism.tables.configuration.lift(q, v)
     assert np.abs(pose.pushed((along_v,), q) - moved(mechanism, pose, (q,), [v])).max() < 1e-9
-    with pytest.raises(ValueError, match="simulation_end: is for trees"):
-        bridges.simulation_end(mechanism, (0, 1), step=0.1)
     with pytest.raises(ValueError, match="actuated is for loops"):
         bridges.inverse_dynamics(SYSTEM, actuated=["elbow"])
 

@@ -190,6 +190,30 @@ def test_a_system_has_its_places():
         ch.fit.to_data(system(1.0).compile(), data, unknown)
 
 
+@pytest.mark.parametrize(("factor", "unit", "model"), [(1e3, "mm", "m"), (180 / np.pi, "deg", "rad"), (1.0, "", "")])
+def test_data_in_other_units(factor, unit, model):
+    """They are refused by name, and taken in the unit of the model."""
+
+    def sprung(stiffness: float) -> ch.System:
+        """It falls into its spring."""
+        body = ch.Body("bob", 1.0, (0, 0.3, 0), (1.0, 1.0, 1.0))
+        if model == "rad":
+            joint = ch.revolute("slide", "ground", "bob", axis=(1, 0, 0), stiffness=stiffness)
+        else:
+            joint = ch.prismatic("slide", "ground", "bob", axis=(0, 0, 1), stiffness=stiffness)
+        return ch.System([body], [joint])
+
+    t, how = np.arange(0.0, 3.0, 0.05), {"method": "rk4", "step": 0.05}
+    true = ch.simulate(sprung(4.0), (0, t[-1]), save=t, **how).q[:, 0]
+    seen, how["starts"] = factor * (true + 1e-4 * np.random.default_rng(0).normal(size=len(t))), 1
+    unknown = {"joints.slide.stiffness": "3:9"}
+    if unit:
+        with pytest.raises(ValueError, match=f"joints.slide looks like {unit}, and the model has {model}"):
+            ch.fit.to_data(sprung(3.5), {"t": t, "joints.slide": seen}, unknown, **how)
+    found = ch.fit.to_data(sprung(3.5), {"t": t, "joints.slide": seen / factor}, unknown, **how)
+    assert abs(found["joints.slide.stiffness"] - 4.0) < 0.01
+
+
 def test_a_clock_that_is_not_the_model_s_is_refused(pendulum):
     data = {"t": T, "joints.pivot": np.cos(T)}
     with pytest.raises(ValueError, match=r"begins at -0.5 s, before the start of the model at 0 s; give span=\(-0.5, "):

@@ -22,6 +22,28 @@ def test_a_block_is_moved_along_a_cubic():
     assert abs(plan.run.q[-1, 0] - 1.0) < 1e-3  # held for a twentieth of an interval
 
 
+def test_motions_between_nodes_are_looked_at():
+    """A block is the same everywhere; a pendulum that turns over in two intervals with one Gauss point each is not."""
+    plan = ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), limits=GOAL, solver="scipy")
+    assert plan.defects.shape == (3,)
+    assert plan.defects.max() < 1e-3
+    bob = ch.Body("bob", 1.0, (0, 0, -0.5), (0.01, 0.01, 0.01))
+    pendulum = ch.System([bob], [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0))])
+    turned = ch.plan.reach(ch.plan.state([3.0], [0.0]))
+    with pytest.warns(RuntimeWarning, match="between nodes the motion is not one of the system"):
+        rough = ch.plan.collocate(
+            pendulum,
+            (0, 1.5),
+            2,
+            ch.plan.effort(),
+            limits=turned,
+            stages=1,
+            solver="scipy",
+            guess=[[0.0], [1.5], [3.0]],
+        )
+    assert rough.defects.max() > 1e-2
+
+
 def test_the_shortest_time():
     plan = ch.plan.collocate(
         *(block(), (0, 3), 2, ch.plan.duration()),
@@ -55,6 +77,15 @@ def test_jacobian_of_all_kinds_of_joints():
 def test_jacobian_with_springs_and_dampers(way):
     start = chain().compile().random(np.random.default_rng(0)), np.ones(10)
     require_slopes(*program_of(way, chain(), start))
+
+
+def test_designs_are_not_for_optimize():
+    def heavy(mass):
+        return block()
+
+    for given in ({"parameters": {"mass": 1.0}}, {}):
+        with pytest.raises(ValueError, match="optimize finds inputs alone"):
+            ch.plan.optimize(heavy, (0, 1), 3, ch.plan.effort(), limits=GOAL, **given)
 
 
 def test_what_collocation_is_not_for():

@@ -9,6 +9,7 @@ import scipy.integrate
 
 import chasles as ch
 from chasles.relative.parameter.inertial import parameters_of, system_with
+from chasles.simulation.adjoint.objective import quadrature
 from tests.relative import models
 from tests.simulation.test_mimic import gripper
 from tests.simulation.test_sensitivities import CONTROL, METHODS, PARAMETERS, extrapolated, machine, start, state_of
@@ -317,18 +318,37 @@ def reduced(k: float, c: float) -> float:
 
 def test_the_slider_crank_of_sundials():
     """Its output at rtol 1e-6: G = 3.3366157997761721, dG/dp = (0.33346, -0.36375); the errors of that are 1e-5, as the
-    reduced equation shows. Those here are of the trapezoidal rule."""
+    reduced equation shows, which SciPy solves with another method."""
     run = ch.simulate(slider_crank(), (0.0, 10.0), [np.pi / 2, np.arcsin(-0.5) - np.pi / 2], method="rk4", step=0.005)
     values = {"k": 1.0, "c": 1.0}
     found = ch.gradient(run, ch.objective.integral(kinetic), ("k", "c"), system=slider_crank, parameters=values)
     assert abs(found.value - 3.3366157997761721) < 2e-5
     assert abs(found["k"] - 0.33346) < 2e-5
     assert abs(found["c"] + 0.36375) < 1e-5
-    assert found.value == pytest.approx(reduced(1.0, 1.0), abs=2e-6)
-    h = 1e-3
+    assert found.value == pytest.approx(reduced(1.0, 1.0), abs=1e-10)
+    h = 1e-2
     for name in values:
-        ahead, behind = (reduced(**{**values, name: 1.0 + s}) for s in (h, -h))
-        assert found[name] == pytest.approx((ahead - behind) / (2 * h), abs=2e-6)
+        pairs = [reduced(**{**values, name: 1.0 + k * h}) - reduced(**{**values, name: 1.0 - k * h}) for k in (1, 2)]
+        assert found[name] == pytest.approx((8 * pairs[0] - pairs[1]) / (12 * h), abs=1e-8)
+
+
+def test_integrals_are_of_order_six():
+    """Against the exponential; steps that are equal, that differ, and that grow a thousandfold in one step."""
+    rng = np.random.default_rng(0)
+    errors = []
+    for count in (40, 80):
+        even = np.linspace(0.0, 3.0, count + 1)
+        uneven = even.copy()
+        uneven[1:-1] += 0.3 * 3.0 / count * rng.uniform(-1, 1, count - 1)
+        errors.append([abs(quadrature(t) @ np.exp(t) - np.expm1(3.0)) for t in (even, uneven)])
+    assert (np.array(errors[0]) > 2**5.5 * np.array(errors[1])).all()
+    assert max(errors[1]) < 1e-9
+    grown = np.concatenate([1e-6 * np.arange(6), 1e-3 * np.arange(1, 3001)])
+    assert quadrature(grown) @ np.exp(grown) == pytest.approx(np.expm1(3.0), abs=1e-9)
+    assert np.abs(quadrature(grown)).max() < 4e-3
+    bent, middle = np.linspace(0.0, 2.0, 21), np.array([10])
+    assert quadrature(bent, middle) @ np.abs(bent - 1.0) == pytest.approx(1.0, abs=1e-14)
+    assert quadrature(np.zeros(1)).tolist() == [0.0]
 
 
 @pytest.mark.parametrize(

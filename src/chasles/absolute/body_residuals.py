@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.absolute import force_duals, residual_tangent
+from chasles.absolute.coloring import Colors, colored
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import MECHANISM
 from chasles.cached import cached_property
@@ -75,6 +76,10 @@ class BodyResiduals:
         kinds = np.array([tiles[k].integers[TILE.kinds : TILE.kinds + 3] for k in chosen], dtype=int).ravel()
         self.rotors, self.measured = kinds == ROTOR, (kinds != ROTOR) & (kinds != EMPTY)  # which rows
 
+    @cached_property
+    def colors(self) -> Colors:
+        return colored(self.mechanism)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Of laws whose derivatives are differences."""
@@ -88,18 +93,19 @@ class BodyResiduals:
         """Values, and derivatives along q exp(δ) and along velocities, (states, size, 6 bodies)."""
         count, n = len(states.t), self.n
         values, derivatives = self._evaluated(states, count)
-        both = derivatives.reshape(count, n, 2, 6, self.size).transpose(2, 0, 4, 1, 3)
+        both = derivatives.reshape(count, 2, 2, n, 3, self.size).transpose(1, 0, 5, 3, 2, 4)
         by_pose, by_velocity = both.reshape(2, count, self.size, 6 * n)
         return self._parts(values), self._parts(by_pose), self._parts(by_velocity)
 
     def _evaluated(self, states: MovingStates, differentiated: int) -> tuple[np.ndarray, np.ndarray]:
         count, n, mechanism = len(states.t), self.n, self.mechanism
         values = np.empty((count, self.size))
-        derivatives = np.empty((differentiated, n, residual_tangent.BLOCKS, 3, self.size))
+        derivatives = np.zeros((differentiated, residual_tangent.BLOCKS, n, 3, self.size))
         controls = states.controls if mechanism.inputs else np.zeros((count, 0))
-        with self._calling:
+        with self.calling:
             residual_tangent.residuals_of_states(
                 *(residual_tangent.residuals_address(), self.integers, mechanism.packed, self.packed, self.acting),
+                *(part.ravel() for part in self.colors),
                 *(states.t, states.forced, states.angles, controls),
                 *(states.q, states.v, states.rate, states.lam, states.zeta),
                 *(*self._workspace, values, derivatives),
@@ -107,19 +113,24 @@ class BodyResiduals:
         return values, derivatives
 
     @cached_property
-    def _calling(self) -> Calling:
+    def calling(self) -> Calling:
         """Around calls of laws: those of Python, and differences of those that are not compiled for duals."""
         laws = *self.mechanism.forces.laws, *self.mechanism.laws
         return Calling(laws, bool(self.notes))
 
     @cached_property
+    def force_duals(self) -> np.ndarray:
+        """The numbers of forces, on duals."""
+        numbers = buffer(len(self.mechanism.forces.values))
+        numbers[::WIDTH] = self.mechanism.forces.values
+        return numbers
+
+    @cached_property
     def _workspace(self) -> tuple[np.ndarray, ...]:
         """Workspace: motion, then duals of the numbers of forces, of q, V, of work and of the result."""
-        of_forces = buffer(len(self.mechanism.forces.values))
-        of_forces[::WIDTH] = self.mechanism.forces.values
         work = residual_tangent.RESIDUAL_WORK.size(self.integers)
         return (
-            *(np.empty(MOTION.size * self.n), of_forces, buffer(7 * self.n), buffer(6 * self.n)),
+            *(np.empty(MOTION.size * self.n), self.force_duals, buffer(7 * self.n), buffer(6 * self.n)),
             *(buffer(work), buffer(self.size)),
         )
 

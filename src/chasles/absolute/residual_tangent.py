@@ -163,7 +163,8 @@ def residuals(
     out_size,
 ):
     """(motion, shift, place, speed, change, velocities of joints) of a state; q, v, numbers of forces, work and out are
-    duals. acting: addresses of what adds forces (`force_duals`); forced: whether they and gravity act, 1 or 0."""
+    duals. acting: addresses of what adds forces (`force_duals`); forced: whether they and gravity act, 1 or 0; -1 asks
+    for velocities of the joints alone. If there is no place for these (out_size), they are left out."""
     integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables, forces = tables_of(p), forces_of(p)
     n, nt, count = tables.n, tables.nt, integers[HEAD.n_angles]
@@ -172,27 +173,29 @@ def residuals(
     )  # fmt: skip
     lam, zeta, out = carray(lam_at, (3 * nt,)), carray(zeta_at, (3 * nt,)), carray(out_at, (out_size,))
     space = residual_work_of(carray(work_at, (residual_work_size(integers),)), integers)
-    set_motion(tables.bodies, n, q, v, space.motion)
     set_states(tables.bodies, n, q, v, space.states)
-    set_time(space.rows, t)
     for k in range(count):
-        space.rows[angle_at(space.rows, k)] = angles[k]
         space.counted[k] = angles[k]
-    prepare(tables.tiles, tables.constants, nt, space.motion, space.rows)
     guess_screws(forces, integers[HEAD.n_joints], space)
-    for k in range(6 * n):
-        space.wrenches[k] = 0.0
-    acting, values = carray(acting_at, (n_acting,)), carray(values_at, (forces.values.shape[0],))
-    for k in range(n_acting if forced != 0 else 0):
-        invoke(
-            *(acting[k], t, p, p_size, values),
-            *(space.counted, space.rates, space.states, space.wrenches, space.scratch),
-        )
-    for i in range(n):
-        store_motion(tables, space, forced, rate, lam, zeta, i, out)
-    store_tiles(tables, space, rate, out, 12 * n)
+    if forced >= 0:
+        set_motion(tables.bodies, n, q, v, space.motion)
+        set_time(space.rows, t)
+        for k in range(count):
+            space.rows[angle_at(space.rows, k)] = angles[k]
+        prepare(tables.tiles, tables.constants, nt, space.motion, space.rows)
+        for k in range(6 * n):
+            space.wrenches[k] = 0.0
+        acting, values = carray(acting_at, (n_acting,)), carray(values_at, (forces.values.shape[0],))
+        for k in range(n_acting if forced != 0 else 0):
+            invoke(
+                *(acting[k], t, p, p_size, values),
+                *(space.counted, space.rates, space.states, space.wrenches, space.scratch),
+            )
+        for i in range(n):
+            store_motion(tables, space, forced, rate, lam, zeta, i, out)
+        store_tiles(tables, space, rate, out, 12 * n)
     at = 12 * n + 9 * nt
-    for j in range(integers[HEAD.n_joints]):
+    for j in range(integers[HEAD.n_joints] if out_size > at else 0):
         spot_joint(forces.joints, forces.joint_numbers, j, space.states, space.counted, space.scratch)
         for i in range(forces.joints[j * JOINT.size + JOINT.velocities]):
             out[at] = space.scratch[SPOT.v + i]
@@ -209,19 +212,31 @@ def residuals_address() -> int:
     )
 
 
+@kernel
+def store_slopes(owners, first, rows, size, out, at, slopes):
+    """Tangents of residuals, `size` for each row of a table of owners, as derivatives along a body."""
+    for i in range(rows):
+        own = owners[first + i]
+        if own >= 0:
+            for k in range(TANGENTS):
+                for j in range(at + size * i, at + size * (i + 1)):
+                    slopes[own, k, j] = out[WIDTH * j + 1 + k]
+
+
 @kernel(entry=True, allocates=True)
 def residuals_of_states(
-    address, integers, p, on_duals, acting, times, forced, angles, controls, Q, V, rate, lam, zeta, motion,
-    of_forces, q, v, work, out, values, slopes,
+    address, integers, p, on_duals, acting, color, of_bodies, of_tiles, of_joints, times, forced, angles, controls, Q,
+    V, rate, lam, zeta, motion, of_forces, q, v, work, out, values, slopes,
 ):  # fmt: skip
     """Of each state the values (states, size) of `residuals`, and their derivatives along q exp(δ) and V of each body
-    (states, bodies, 4 blocks, 3, size); none if there is no place for them.
+    (states, 4 blocks, bodies, 3, size), which come as zeros; none if there is no place for them.
 
-    p: the packed mechanism, of numbers; on_duals: the same with laws on duals. Q, V, rate, lam, zeta: states by rows.
-    Duals are numbers of forces, q, v, the workspace and the result. All arrays come one by one: tuples of them would be
-    taken apart in Python, which takes longer than a state.
+    p: the packed mechanism, of numbers; on_duals: the same with laws on duals. color and which bodies residuals depend
+    on: `coloring.Colors`. Q, V, rate, lam, zeta: states by rows. Duals are numbers of forces, q, v, the workspace and
+    the result. All arrays come one by one: tuples would be taken apart in Python, which takes longer than a state.
     """
-    bodies, n, size = tables_of(p).bodies, tables_of(p).n, values.shape[1]
+    bodies, n, nt, size = tables_of(p).bodies, tables_of(p).n, tables_of(p).nt, values.shape[1]
+    nv, colors = of_joints.shape[0] // max(1, of_bodies.shape[0] // n), of_bodies.shape[0] // n
     for s in range(Q.shape[0]):
         for k in range(POSE * n):
             q[WIDTH * k] = Q[s, k]
@@ -230,10 +245,11 @@ def residuals_of_states(
         for k in range(controls.shape[1]):
             on_duals[integers[HEAD.control] + k] = controls[s, k]
         set_motion(bodies, n, Q[s], V[s], motion)
-        for first in range(BLOCKS * n if slopes.shape[0] > 0 else 1):
-            i, block = first // BLOCKS, first % BLOCKS
-            if slopes.shape[0] > 0:
-                set_direction(bodies, i, block, 1.0, motion, q, v, v)
+        for first in range(BLOCKS * colors if slopes.shape[0] > 0 else 1):
+            c, block = first // BLOCKS, first % BLOCKS
+            for i in range(n if slopes.shape[0] > 0 else 0):
+                if color[i] == c:
+                    set_direction(bodies, i, block, 1.0, motion, q, v, v)
             invoke(
                 *(
                     address,
@@ -251,9 +267,14 @@ def residuals_of_states(
                 *(rate[s], lam[s], zeta[s], work, out, size),
             )
             if slopes.shape[0] > 0:
-                set_direction(bodies, i, block, 0.0, motion, q, v, v)
-                for k in range(TANGENTS):
-                    for j in range(size):
-                        slopes[s, i, block, k, j] = out[WIDTH * j + 1 + k]
+                for i in range(n):
+                    if color[i] == c:
+                        set_direction(bodies, i, block, 0.0, motion, q, v, v)
+                own = slopes[s, block]
+                store_slopes(of_bodies, c * n, n, 6, out, 0, own)
+                store_slopes(of_bodies, c * n, n, 6, out, 6 * n, own)
+                for k in range(3):
+                    store_slopes(of_tiles, c * nt, nt, 3, out, 12 * n + 3 * nt * k, own)
+                store_slopes(of_joints, c * nv, nv, 1, out, 12 * n + 9 * nt, own)
         for j in range(size):
             values[s, j] = out[WIDTH * j]

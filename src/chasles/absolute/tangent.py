@@ -127,18 +127,14 @@ def set_direction(bodies, i, block, sign, motion, q, v, wrenches):
 
 
 @kernel
-def response(tables, rows, factors, refinement, given, k, x, a):
-    """δa and δλ to the k-th tangents of what `equations_tangent` gave: the equations of `kkt.accelerate`, whose factor
-    is there."""
+def solve_equations(tables, rows, factors, refinement, x, a):
+    """M a + Jᵀ λ = f, J a = c (of rotors and empty rows J a - λ) with the factor of `kkt.accelerate`: a comes as f,
+    forces in space, and x as c; they become a and λ."""
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, _, gravity, n, _, nn, _ = tables
-    refined, at = gravity[FIELD.regularization] > 0.0, 1 + k
-    for j in range(3 * nn):
-        x[j] = given[WIDTH * (6 * n + j) + at]
+    refined = gravity[FIELD.regularization] > 0.0
     for i in range(n):
         body, m = i * BODY.size, i * MASS.size
-        first = WIDTH * 6 * i + at
-        torque = given[first], given[first + WIDTH], given[first + 2 * WIDTH]
-        force = given[first + 3 * WIDTH], given[first + 4 * WIDTH], given[first + 5 * WIDTH]
+        torque, force = load3(a, 6 * i, 0.0), load3(a, 6 * i + 3, 0.0)
         if bodies[body + BODY.hub] != 0 and not refined:
             store3(x, 3 * bodies[body + BODY.angular], torque)
             store3(x, 3 * bodies[body + BODY.linear], force)
@@ -151,6 +147,17 @@ def response(tables, rows, factors, refinement, given, k, x, a):
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, x, -1.0, False)
         solve(nn, column, row, factors, x)
         respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
+
+
+@kernel
+def response(tables, rows, factors, refinement, given, k, x, a):
+    """δa and δλ to the k-th tangents of what `equations_tangent` gave."""
+    forces = 6 * tables.n
+    for j in range(forces):
+        a[j] = given[WIDTH * j + 1 + k]
+    for j in range(3 * tables.nn):
+        x[j] = given[WIDTH * (forces + j) + 1 + k]
+    solve_equations(tables, rows, factors, refinement, x, a)
 
 
 @kernel(entry=True, allocates=True)

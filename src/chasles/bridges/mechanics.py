@@ -7,18 +7,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles.bridges.function import Differentiable
 from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
 from chasles.relative.loop.assembly import LoopEquations
-from chasles.relative.loop.closed import ClosedMechanism, compiled, in_joint_coordinates
+from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.loop.derivatives import motions
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.gradient import gradient
 from chasles.simulation.adjoint.objective import end
+from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.sensitivities import sensitivities
 from chasles.simulation.simulate import simulate
@@ -26,16 +28,7 @@ from chasles.simulation.tree.tangent import TangentTables
 from chasles.simulation.tree.tangent import slopes as tree_slopes
 
 Made = System | Mechanism | ClosedMechanism
-
-
-def _tree(function: str, system: Made) -> Mechanism:
-    found = compiled(system) if isinstance(system, System) else system
-    if not isinstance(found, Mechanism):
-        raise ValueError(
-            f"{function}: is for trees; this system has loops or constraints. `gradient` and `sensitivities` "
-            "differentiate its runs by independent coordinates"
-        )
-    return found
+FAR = 1e6  # condition of independent coordinates that are chosen badly
 
 
 def _by_numbers(mechanism: Mechanism | ClosedMechanism, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
@@ -168,19 +161,38 @@ def frame_pose(system: Made, frame: str) -> Differentiable:
     return Differentiable("frame_pose", {"q": mechanism.nq}, 7, value, slopes)
 
 
-def simulation_end(system: Made, span: tuple[float, float], *, step: float, method: Any = "rk4") -> Differentiable:
+def simulation_end(
+    system: Made,
+    span: tuple[float, float],
+    *,
+    step: float,
+    method: Any = "rk4",
+    independent: Iterable[str] | None = None,
+    near: ArrayLike | None = None,
+) -> Differentiable:
     """The state (q, v) at the end of a span, of q and v at the start and a constant input `control`.
+
+    With loops, q and v at the start are those of the `independent` joints, in this order, as many as the mechanism has
+    degrees of freedom. The others follow: the mechanism is assembled `near` the coordinates of all joints (default:
+    neutral). The state at the end is that of all joints of the tree.
 
     Steps are fixed and the method is explicit, so derivatives are those of what is computed, to rounding. Gradients go
     backward (`gradient`), at a cost that does not depend on the number of inputs; Jacobians go forward.
     """
-    mechanism = _tree("simulation_end", system)
+    mechanism = in_joint_coordinates("simulation_end", system)
+    start: TreeStart | LoopStart
+    if isinstance(mechanism, ClosedMechanism):
+        start = LoopStart(mechanism, float(span[0]), independent, near)
+    elif independent is not None or near is not None:
+        raise ValueError("simulation_end: independent and near are for loops; a tree takes q and v of all joints")
+    else:
+        start = TreeStart(mechanism)
     nq, nv, count = mechanism.nq, mechanism.nv, Actuation.of_tree(mechanism).inputs
     how: dict[str, Any] = {"method": method, "step": step}
     configuration = mechanism.tables.configuration
 
     def run(q: np.ndarray, v: np.ndarray, control: np.ndarray) -> Any:
-        found = simulate(mechanism, span, _unit(mechanism, q), v, control=control, progress=False, **how)
+        found = simulate(mechanism, span, *start.state(q, v), control=control, progress=False, **how)
         if not found.success:
             raise RuntimeError(f"simulation_end: the simulation did not get to the end: {found.message}")
         return found
@@ -190,22 +202,90 @@ def simulation_end(system: Made, span: tuple[float, float], *, step: float, meth
         return np.concatenate([found.q[-1], found.v[-1]])
 
     def slopes(q: np.ndarray, v: np.ndarray, control: np.ndarray) -> tuple[np.ndarray, ...]:
-        found = sensitivities(
-            mechanism, span, _unit(mechanism, q), v, control=control, wrt=("q", "v", "control"), save="final", **how
-        )
+        begin = start.state(q, v)
+        found = sensitivities(mechanism, span, *begin, control=control, wrt=("q", "v", "control"), save="final", **how)
         state = found.state[-1]
         last = configuration.lift(found.run.q[-1], state[:nv].T).T
         whole = np.vstack([last, state[nv:]])
         by_q, by_v, by_u = (whole[:, found.columns[name]] for name in ("q", "v", "control"))
-        return _by_numbers(mechanism, q, by_q), by_v, by_u
+        return *start.by_given(q, *begin, by_q, by_v), by_u
 
     def backward(w: np.ndarray, q: np.ndarray, v: np.ndarray, control: np.ndarray) -> tuple[np.ndarray, ...]:
         def weighed(t: np.ndarray, qs: np.ndarray, vs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             ones = np.ones((len(qs), 1))
             return qs @ w[:nq] + vs @ w[nq:], ones * w[:nq], ones * w[nq:]
 
-        found = gradient(run(q, v, control), end(weighed), by=("q", "v", "control"))
-        return _by_numbers(mechanism, q, found["q"][None])[0], found["v"], found["control"]
+        done = run(q, v, control)
+        found = gradient(done, end(weighed), by=("q", "v", "control"))
+        by_q, by_v = start.by_given(q, done.q[0], done.v[0], found["q"][None], found["v"][None])
+        return by_q[0], by_v[0], found["control"]
 
-    inputs = {"q": nq, "v": nv, "control": count}
+    inputs = {"q": start.nq, "v": start.nv, "control": count}
     return Differentiable("simulation_end", inputs, nq + nv, value, slopes, backward)
+
+
+class TreeStart:
+    """The start of a tree: q and v of all joints."""
+
+    def __init__(self, mechanism: Mechanism):
+        self.mechanism, self.nq, self.nv = mechanism, mechanism.nq, mechanism.nv
+
+    def state(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _unit(self.mechanism, q), v
+
+    def by_given(
+        self, given: np.ndarray, q: np.ndarray, v: np.ndarray, by_q: np.ndarray, by_v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (m, nq) and (m, nv) by the numbers given, from those by the start."""
+        return _by_numbers(self.mechanism, given, by_q), by_v
+
+
+class LoopStart:
+    """The start of a mechanism with loops: q and v of some joints; the others follow."""
+
+    def __init__(self, mechanism: ClosedMechanism, t: float, independent: Iterable[str] | None, near: ArrayLike | None):
+        self.mechanism, self.t = mechanism, t
+        tables, caller = mechanism.tables.tree, "simulation_end"
+        self.near = mechanism.assemble(near, t)
+        states, _ = Allowed(mechanism, self.near, t).states(np.zeros(mechanism.nv))
+        freedom = sum(states < mechanism.nv)
+        if independent is None:
+            raise ValueError(
+                f"{caller}: this system has loops or constraints; say which joints are `independent`, with "
+                f"{freedom} coordinates, of {', '.join(map(repr, tables.velocities))}"
+            )
+        self.names = (independent,) if isinstance(independent, str) else tuple(independent)
+        for name in self.names:
+            if name not in tables.velocities:
+                raise ValueError(f"{caller}: independent joint {name!r} is not one of {', '.join(tables.velocities)}")
+        places = [np.arange(mechanism.nq)[tables.coordinates[name]] for name in self.names]
+        speeds = [np.arange(mechanism.nv)[tables.velocities[name]] for name in self.names]
+        if any(len(place) != len(speed) for place, speed in zip(places, speeds, strict=True)):
+            raise ValueError(
+                f"{caller}: independent joints need as many coordinates as velocities; ball joints have more"
+            )
+        self.places, self.speeds = (np.concatenate([*part, np.zeros(0, dtype=int)]) for part in (places, speeds))
+        self.nq = self.nv = len(self.speeds)
+        if self.nv != freedom or 2 * freedom != len(states) or np.linalg.cond(self._follow(self.near, 0.0)) > FAR:
+            raise ValueError(
+                f"{caller}: the joints {', '.join(map(repr, self.names))} do not determine the others: there are "
+                f"{freedom} independent coordinates, and {len(states) - freedom} independent velocities"
+            )
+
+    def state(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        guess, speed = self.near.copy(), np.zeros(self.mechanism.nv)
+        guess[self.places], speed[self.speeds] = q, v
+        found = self.mechanism.assemble(guess, self.t, held=self.names)
+        return found, self.mechanism.consistent_velocities(found, speed, self.t, held=self.names)
+
+    def _follow(self, q: np.ndarray, v: np.ndarray | float) -> np.ndarray:
+        """How the numbers given follow those that derivatives are taken by, (2 nv, 2 nv) of the given ones."""
+        _, basis = Allowed(self.mechanism, q, self.t).states(np.zeros(self.mechanism.nv) + v)
+        return basis[np.concatenate([self.speeds, self.mechanism.nv + self.speeds])]
+
+    def by_given(
+        self, given: np.ndarray, q: np.ndarray, v: np.ndarray, by_q: np.ndarray, by_v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (m, nv) by the numbers given, from those by the independent ones of the start."""
+        both = np.linalg.solve(self._follow(q, v).T, np.concatenate([by_q, by_v], axis=1).T).T
+        return both[:, : self.nv], both[:, self.nv :]

@@ -36,8 +36,8 @@ def moved(mechanism: AbsoluteMechanism, q: np.ndarray, x: np.ndarray) -> np.ndar
 
 
 def increment(mechanism: AbsoluteMechanism, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """x with start exp(x) = end of each body in its space, (bodies, 6)."""
+    """x with start exp(x) = end of each body in its space, (..., bodies, 6)."""
     between = pose_group.log(pose_group.compose(pose_group.inverse(start), end))
     direct = ~on_se3(mechanism)
-    between[direct, 3:] = end[direct, 4:] - start[direct, 4:]
+    between[..., direct, 3:] = end[..., direct, 4:] - start[direct, 4:]
     return between

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chasles.absolute.coloring import force_rows
 from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.plan import CONDENSED, nodes_of
@@ -22,7 +23,7 @@ from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constrained.tables import FULL, LOWER, PLACE, SEPARATE, STRUCTURE
 from chasles.constraint.special import CUSTOM
-from chasles.force.table import BUSHING, FORCE, FORCES, ROD, SPRING, WRENCH
+from chasles.force.table import BUSHING, FORCE, ROD, SPRING, WRENCH
 from chasles.force.table import JOINT as ON_JOINT
 
 
@@ -33,12 +34,6 @@ class Structure:
     packed: np.ndarray
     nodes: np.ndarray  # (tiles,): node of each tile in elimination order
     n_nodes: int
-
-
-def force_rows(mechanism: AbsoluteMechanism) -> list[np.ndarray]:
-    """The rows of all forces (`FORCE`)."""
-    table = mechanism.forces.table
-    return [table[FORCES.size + k * FORCE.size :][: FORCE.size] for k in range(int(table[FORCES.count]))]
 
 
 def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:

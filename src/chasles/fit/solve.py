@@ -10,6 +10,7 @@ import numpy as np
 from chasles.fit.data_fit import DataFit, Found
 from chasles.fit.least_squares import SOLVED, Least, flat, least_squares_from, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
+from chasles.fit.other_units import refuse_other_units
 from chasles.fit.problem import FitProblem
 from chasles.relative.parameter.identifiability import Identifiability, identify
 
@@ -25,7 +26,8 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
     first round does not explain the data, other ways to the minimum are searched."""
     x, (low, high) = problem.start, problem.bounds
     scale = _sizes(problem, x, low, high)
-    sigma = _first_noise(problem, problem.residuals(x))  # says what is wrong with the start
+    begun = problem.residuals(x)  # says what is wrong with the start
+    sigma = _first_noise(problem, begun)
     iterations, sensors = 0, {channel.name for trial in problem.trials for channel in trial.channels}
     alone = len(sensors) == 1 and loss == "linear" and not any(slot.prior for slot in problem.slots)
     search: Search | None = None
@@ -34,7 +36,10 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
         least = least_squares_from(problem, x, scale, sigma, loss, most, ROUGH if first else SOLVED)
         x, iterations = least.x, iterations + least.iterations
         residuals = problem.residuals(x)
-        if first and unexplained(problem, residuals, loss):
+        lacking = number == 0 and unexplained(problem, residuals, loss)
+        if lacking:
+            refuse_other_units(problem, residuals, begun)
+        if first and lacking:
             search = searched(problem, least, residuals, scale, loss, [starts, most])
             x, iterations = search.x, iterations + search.iterations
             residuals = problem.residuals(x)

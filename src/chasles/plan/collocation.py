@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.cached import cached_property
+from chasles.caution import warn
 from chasles.plan.account import Account, Course
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
@@ -21,12 +22,15 @@ from chasles.plan.planner import bounds_of, durations_of, require_ends, require_
 from chasles.plan.quantities import CALLER
 from chasles.plan.stage_field import FieldOnDuals
 from chasles.plan.terms import ALWAYS, MotionLimit, nodes_of
+from chasles.relative.loop.closed import in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 from chasles.simulation.start.values import Values
+
+BETWEEN, TINY = 1e-2, 1e-300  # defects of a motion that is none, relative; what is divided by at least
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class CollocatedMotion:
     t, q, v: its nodes. inputs: at the Gauss points of the intervals (intervals, stages, inputs), whose times are
     `input_times`; between them they are polynomials. settled: whether a minimum was found. parameters: those of the
     design that were found, by name. `run` is the motion simulated with inputs that are held, a
-    twentieth of an interval each.
+    twentieth of an interval each. `defects` tells of each interval how far it is from what is simulated.
     """
 
     t: np.ndarray
@@ -72,21 +76,44 @@ class CollocatedMotion:
         return InputSequence(values, float(self.t[0]), self.duration / (count * samples))
 
     @cached_property
+    def defects(self) -> np.ndarray:
+        """How far each interval ends from the next node (intervals,) if it is simulated from its own: turns and shifts
+        relative to the largest of the whole motion or of the interval, velocities to the largest of the motion."""
+        inputs, count = self.held().inputs, len(self.inputs)
+        samples, mechanism = len(inputs) // count, in_joint_coordinates("defects", self.system)
+        difference = mechanism.tables.configuration.difference
+        period, found = self.duration / len(inputs), np.empty((2, count, self.v.shape[1]))
+        for k in range(count):
+            held = InputSequence(inputs[k * samples : (k + 1) * samples], float(self.t[k]), period)
+            run = _simulated(
+                mechanism, (float(self.t[k]), float(self.t[k + 1])), self.q[k], self.v[k], held, certificate=False
+            )
+            found[0, k] = difference(self.q[k + 1], run.q[-1])
+            found[1, k] = run.v[-1] - self.v[k + 1]
+        way = np.abs(difference(self.q[0], self.q)).max(initial=0.0)
+        fastest = np.abs(self.v).max(initial=0.0)
+        far = max(way, fastest * self.duration / count), max(fastest, way / self.duration)
+        with np.errstate(invalid="ignore"):
+            shares = np.abs(found).max(axis=2) / np.maximum(far, TINY)[:, None]
+        return np.where(np.isfinite(shares), shares, np.inf).max(axis=0)
+
+    @cached_property
     def run(self) -> Run:
         """The motion simulated again, with inputs that are held."""
         held = self.held()
-        how: dict[str, Any] = {
-            "controller": held,
-            "period": held.period,
-            "step": held.period,
-            "method": "rk4",
-            "progress": False,
-        }
-        return simulate(self.system, (float(self.t[0]), float(self.t[-1])), self.q[0], self.v[0], **how)
+        return _simulated(self.system, (float(self.t[0]), float(self.t[-1])), self.q[0], self.v[0], held)
 
     def __str__(self) -> str:
         count, step = len(self.inputs), self.duration / len(self.inputs)
         return said(f"{count} intervals of {step:.4g} s, {self.iterations} iterations", self)
+
+
+def _simulated(
+    system: Any, span: tuple[float, float], q: np.ndarray, v: np.ndarray, held: InputSequence, **more: Any
+) -> Run:
+    """A motion with inputs that are held, a step each."""
+    how: dict[str, Any] = {"controller": held, "period": held.period, "step": held.period, "method": "rk4"}
+    return simulate(system, span, q, v, progress=False, **how, **more)
 
 
 def collocate(
@@ -114,6 +141,9 @@ def collocate(
     Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
     the package ipyopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in `shoot`.
+
+    Equations of motion hold at Gauss points. What is between them is looked at afterwards (`defects`), with a warning
+    where the motion is none of the system.
     """
     begin, end = span_of(span, intervals)
     require_ends(tolerance, iterations)
@@ -347,10 +377,18 @@ class Collocation(NodeProgram):
             scale = float(np.abs(self.interval.forces()[0]).max(initial=0.0)) or 1.0
         off = float(np.abs(self.rows(z)[: self.equations]).max()) / scale
         found = self.require(course, off, tolerance, solution)
-        return CollocatedMotion(
+        motion = CollocatedMotion(
             *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
             *(not solution.problem, self.design.found(), self.design.values),
         )
+        worst = int(np.argmax(motion.defects))
+        if motion.defects[worst] > BETWEEN:
+            warn(
+                f"{CALLER}: between nodes the motion is not one of the system: simulated from t = "
+                f"{motion.t[worst]:.4g} s on, it misses the next node by {motion.defects[worst]:.2g} of its size. Its "
+                "cost is not to be trusted; take more intervals or stages, or a small cost of effort"
+            )
+        return motion
 
 
 def _always(wish: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
+from chasles.model.system import System
 from chasles.plan.account import Account, violated
 from chasles.plan.ddp import STIFF_FACTOR, STIFF_MOST, Ddp
 from chasles.plan.held_steps import HeldSteps, InputRange
 from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_unsettled
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.mechanism import Mechanism
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
 from chasles.simulation.start.values import Values
@@ -41,6 +44,7 @@ def optimize(
     method: Any = "rk4",
     tolerance: float = 1e-8,
     iterations: int = 2000,
+    parameters: Mapping[str, Any] | None = None,
 ) -> PlannedMotion:
     """Find the inputs, constant in each of `steps` equal steps, that minimize costs within limits.
 
@@ -49,9 +53,11 @@ def optimize(
     in `simulate`. duration: the shortest and the longest one, if the end is free; `span` is the guess then.
     guess: inputs (steps, inputs) to begin with, by default those that hold the start against gravity. method: an
     explicit one. tolerance: of limits, relative to the numbers they limit; the cost is settled to 1e-4 of it.
+    parameters: of a design, are refused here: `shoot` and `collocate` find them together with the motion.
 
     Raises InfeasibleError, with what is violated by how much, if limits cannot be satisfied.
     """
+    refuse_designs(system, parameters)
     begin, end = span_of(span, steps)
     require_ends(tolerance, iterations)
     method = explicit_method(method)
@@ -120,6 +126,15 @@ def _solve(
         "Give more time, wider bounds of the inputs, or another guess",
         found,
     )
+
+
+def refuse_designs(system: Any, parameters: Any) -> None:
+    """ValueError for a system that is a function of parameters: its steps would change with them."""
+    if parameters or not (isinstance(system, System | Mechanism | ClosedMechanism) or not callable(system)):
+        raise ValueError(
+            f"{CALLER}: optimize finds inputs alone; parameters of a design are found together with the motion by "
+            "`shoot` or `collocate`, with the same costs and limits, parameters={...} and bounds={...}"
+        )
 
 
 def require_ends(tolerance: Any, iterations: Any) -> None:

@@ -72,7 +72,10 @@ def shoot(
     design = DesignedSystem(system, parameters, bounds)
     held = held_steps(design.mechanism or system, begin, q, v, chosen, steps)
     if design.size and held.closed:
-        raise ValueError(f"{CALLER}: parameters are for systems without loops and constraints")
+        raise ValueError(
+            f"{CALLER}: parameters are for systems without loops and constraints; with these, `gradient` has the "
+            "derivatives of a run by inputs and parameters together, for an optimizer such as scipy.optimize.minimize"
+        )
     account = Account(held.mechanism, held.count, held.inputs, *terms_of(costs, limits), design=design.values)
     require_start(account, begin, *held.split(held.first))
     length = durations_of(duration, begin, end - begin, account)

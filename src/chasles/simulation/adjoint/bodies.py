@@ -17,13 +17,13 @@ from chasles.integrate.options import Options
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.alpha import AlphaAdjoint, Weights, replay
 from chasles.simulation.adjoint.body_family import BodyFamily
+from chasles.simulation.adjoint.body_pull import pull_joints
 from chasles.simulation.adjoint.body_start import StartBack
 from chasles.simulation.adjoint.constrained_back import Weighed, gathered
+from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
-
-CHUNK = 64  # points whose derivatives are in memory at once
 
 
 def refuse_bodies(run: Run, wanted: tuple[str, ...], slopes: Any) -> None:
@@ -102,14 +102,16 @@ class BodyGradient:
         turns, speeds = np.zeros((count, every)), np.zeros((count, every))
         turns[:, self.order.velocities], speeds[:, self.order.velocities] = by_turns, by_speeds
         turn, v = np.zeros((count, 6 * self.n)), np.zeros((count, 6 * self.n))
-        for first in range(0, count, CHUNK):
-            part = slice(first, first + CHUNK)
-            _, by_pose, by_velocity = self.residuals.slopes(MovingStates(*(x[part] for x in states)))
-            v[part] = np.einsum("sj,sji->si", speeds[part], by_velocity.joints)
-            # joints turn by the same matrix by which their velocities follow those of the bodies
-            turn[part] = np.einsum("sj,sji->si", turns[part], by_velocity.joints)
-            turn[part] += np.einsum("sj,sji->si", speeds[part], by_pose.joints)
+        with self.residuals.calling:
+            pull_joints(
+                *(self._memory, self.mechanism.packed, states.t, states.angles, states.q, states.v),
+                *(turns, speeds, turn, v),
+            )
         return turn, v
+
+    @cached_property
+    def _memory(self) -> np.ndarray:
+        return pull_memory(self.residuals)
 
     def part(self, name: str) -> np.ndarray:
         """The gradient with respect to something."""

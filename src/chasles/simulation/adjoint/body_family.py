@@ -7,6 +7,7 @@ Kinematics are differentiated by differences of eighth order: they are sines and
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,8 +88,7 @@ class BodyFamily:
     @cached_property
     def of_tree(self) -> np.ndarray:
         """Cotangents (2 nv) of the coordinates and velocities of the tree at the start."""
-        along = np.eye(2 * self.adjoint.tree.nv)
-        return np.array([self._along(column, lambda q, v: self.started(self.mechanism, q, v)) for column in along])
+        return self._along(lambda q, v: self.started(self.mechanism, q, v))
 
     @cached_property
     def follow(self) -> np.ndarray:
@@ -97,48 +97,44 @@ class BodyFamily:
         assert self.independent is not None
         nv, left = self.adjoint.tree.nv, self.of_tree
         moved = left - (left @ self.independent.basis) @ np.eye(2 * nv)[self.independent.states]
-        slopes = [self._along(column, lambda q, v: self.closing(self.mechanism, q, v)) for column in np.eye(2 * nv)]
-        both = np.array(slopes).T
+        both = self._along(lambda q, v: self.closing(self.mechanism, q, v)).T
         half = len(both) // 2
         place, turned, speed = both[:half, :nv], both[half:, :nv], both[half:, nv:]
         of_speed = -np.linalg.pinv(speed).T @ moved[nv:]
         return np.concatenate([-np.linalg.pinv(place).T @ (moved[:nv] + turned.T @ of_speed), of_speed])
 
-    def _along(self, direction: np.ndarray, function: Any) -> Any:
-        """The derivative of a function of (q, v) along a direction (2 nv) at the start."""
-        nv, retract = len(direction) // 2, self.adjoint.tree.tables.configuration.retract
-        size = TURN / max(np.abs(direction).max(), 1e-300)
-        total = 0.0
-        for k, weight in enumerate(CENTRAL, start=1):
-            ahead, behind = (
-                function(retract(self.q, s * k * size * direction[:nv]), self.v + s * k * size * direction[nv:])
-                for s in (1, -1)
-            )
-            total = total + weight * (ahead - behind) / size
-        return total
+    def _along(self, function: Any) -> np.ndarray:
+        """Derivatives (2 nv, ...) of a function of many (q, v) along each number of the tree's at the start."""
+        nv, retract = self.adjoint.tree.nv, self.adjoint.tree.tables.configuration.retract
+        amounts = TURN * np.array([*range(-len(CENTRAL), 0), *range(1, len(CENTRAL) + 1)])
+        weights = np.array([*(-w for w in CENTRAL[::-1]), *CENTRAL]) / TURN
+        along = amounts[:, None, None] * np.eye(2 * nv)
+        found = function(retract(self.q, along[..., :nv]), self.v + along[..., nv:])
+        return np.tensordot(weights, found, axes=1)
 
     def bodies(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Poses and velocities of the bodies of the tree at (q, v)."""
         tree: Mechanism = spanning_tree(mechanism)[0]
         return mechanism.state(tree.poses(q, mechanism.bodies), tree.twists(q, v, mechanism.bodies))
 
-    def started(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> float:
-        """The cotangents of the start times where the bodies are, and how they move."""
+    def started(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The cotangents of the start times where the bodies are, and how they move, at (..., nq) and (..., nv)."""
         poses, velocity = self.bodies(mechanism, q, v)
-        back = Axes(mechanism, self.mechanism)
-        there, moving = back.poses(poses.reshape(1, -1)), back.vectors(velocity.reshape(1, -1))
-        way = increment(self.mechanism, self.base, there.reshape(-1, 7))
-        return float(way.ravel() @ self.adjoint.turn + moving[0] @ self.adjoint.v)
+        back, count, shape = Axes(mechanism, self.mechanism), math.prod(q.shape[:-1]), q.shape[:-1]
+        there, moving = back.poses(poses.reshape(count, -1)), back.vectors(velocity.reshape(count, -1))
+        way = increment(self.mechanism, self.base, there.reshape(count, -1, 7))
+        return (way.reshape(count, -1) @ self.adjoint.turn + moving @ self.adjoint.v).reshape(shape)
 
     def closing(self, mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Residuals of places and speeds of all constraints at (q, v) of the tree."""
+        """Residuals of places and speeds of all constraints at (q, v) of the tree, (..., rows)."""
         poses, velocity = self.bodies(mechanism, q, v)
         angles = mechanism.angles(poses)
         own = self.adjoint.saved.angles[0]
         angles = angles + 2 * np.pi * np.round((own - angles) / (2 * np.pi))
         residuals = self.adjoint.residuals
-        rows = residuals.rows[residuals.measured]
-        return np.concatenate([part.ravel()[rows] for part in mechanism.rows(poses, velocity, self.t, angles)])
+        rows, shape = residuals.rows[residuals.measured], q.shape[:-1]
+        both = mechanism.rows(poses, velocity, self.t, angles)
+        return np.concatenate([part.reshape(*shape, -1)[..., rows] for part in both], axis=-1)
 
     # ------------------------------------------------------------ parameters
 
@@ -151,7 +147,7 @@ class BodyFamily:
         )
         residuals, axes = BodyResiduals(other), Axes(base, other)
         found, size = weighed(residuals, axes, adjoint.states, adjoint.weights, adjoint.metric)
-        total = self.started(other, self.q, self.v) + self.shown(other, axes) - found
+        total = float(self.started(other, self.q, self.v)) + self.shown(other, axes) - found
         total += float(np.sum(adjoint.forces * adjoint.actuation_of(other).along(adjoint.inputs)))
         if self.closed is not None:
             total += self.follow @ self.closing(other, self.q, self.v)

@@ -99,7 +99,7 @@ def gradient(
             "gradient: system(**parameters) is not the system of the run; give the values it was made with"
         )
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
-    found = [term.cotangents(run.t, run.q, run.v) for term in terms]
+    found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
     by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
     answer = None if slopes is None else Answer(run, slopes)
     adjoint: Adjoint | BodyAdjoint | BodySteps
@@ -108,7 +108,7 @@ def gradient(
             adjoint = BodyAdjoint(run, family)
             adjoint.back(by_q, by_v)
         else:
-            adjoint = BodySteps(run, family, "inputs" in wanted)
+            adjoint = BodySteps(run, family, "inputs" in wanted, family is not None or "gravity" in wanted)
             adjoint.find(by_q, by_v, answer)
         parts = {name: adjoint.part(name) for name in wanted}
     else:
@@ -160,6 +160,15 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise ValueError("gradient: slopes are for sampled controllers, and the run has none")
     if taken := [name for name in parameters or {} if name in OWN]:
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
+
+
+def _kinks(run: Run) -> np.ndarray:
+    """Points where forces may jump: times that were given to stop at, and where inputs change."""
+    given = [np.ravel(() if (x := run.task.more.get(name)) is None else x) for name in ("stops", "breaks")]
+    jumps = np.isin(run.t, np.concatenate(given))
+    if run.given is not None:
+        jumps[1:-1] |= np.any(run.given[1:-1] != run.given[2:], axis=1)
+    return np.flatnonzero(jumps)
 
 
 def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:

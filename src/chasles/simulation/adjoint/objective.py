@@ -6,6 +6,7 @@ to q and v are complex steps, which are exact to rounding, or what the function 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,24 +17,30 @@ from numpy.typing import ArrayLike
 STEP = 1e-30  # of a complex step: what is below rounding does no harm
 PROBE, AGREEMENT = 1e-6, 1e-4  # a real difference, and how far it may be from the complex step, relative
 
+POINTS, LARGEST = 6, 3.0  # of a polynomial in integrals, and the largest share of a point in an interval
+NONE = np.zeros(0, dtype=int)
+
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Numbers l(t, q, v) of points, and how they make one number: `weigh` takes times and values and gives the number
-    and its derivatives with respect to the values."""
+    """Numbers l(t, q, v) of points, and how they make one number: `weigh` takes times, values and which points are
+    kinks, and gives the number and its derivatives with respect to the values."""
 
     function: Function
-    weigh: Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
+    weigh: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray]]
     name: str
     everywhere: bool = False  # whether all points count, however small their weights are
 
     def __add__(self, other: Measure | Sum) -> Sum:
         return Sum((self,)) + other
 
-    def cotangents(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The number, and its derivatives with respect to the numbers q (times, nq) and v (times, nv)."""
+    def cotangents(
+        self, t: np.ndarray, q: np.ndarray, v: np.ndarray, kinks: np.ndarray = NONE
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """The number, and its derivatives with respect to the numbers q (times, nq) and v (times, nv). kinks: points
+        where derivatives along the motion jump."""
         with np.errstate(all="ignore"):  # points that do not count may have no value
             found = self.function(t, q, v)
         given = isinstance(found, tuple)
@@ -53,7 +60,7 @@ class Measure:
                 f"gradient: the function of {self.name} returned shape {values.shape}; expected ({len(t)},): a number "
                 "for each time, from arrays t (times,), q (times, nq) and v (times, nv)"
             )
-        number, weights = self.weigh(t, np.where(np.isfinite(values), values, 0.0))
+        number, weights = self.weigh(t, np.where(np.isfinite(values), values, 0.0), kinks)
         counts = weights != 0.0
         self._require_finite("is", values[:, None], t, counts | self.everywhere)
         if not given:
@@ -117,30 +124,64 @@ class Sum:
 def end(function: Function) -> Measure:
     """l(t, q, v) at the end."""
 
-    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
+    def weigh(t: np.ndarray, values: np.ndarray, kinks: np.ndarray = NONE) -> tuple[float, np.ndarray]:
         return float(values[-1]), np.eye(len(t))[-1]
 
     return Measure(function, weigh, "end")
 
 
 def integral(function: Function) -> Measure:
-    """The integral of l(t, q, v) over the run, by the trapezoidal rule over its points."""
+    """The integral of l(t, q, v) over the run: of polynomials of degree five through six points at a time, not across
+    kinks. Its order is six, so that its error is that of the run."""
 
-    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
-        steps = np.diff(t)
-        weights = np.zeros(len(t))
-        weights[:-1] += 0.5 * steps
-        weights[1:] += 0.5 * steps
+    def weigh(t: np.ndarray, values: np.ndarray, kinks: np.ndarray = NONE) -> tuple[float, np.ndarray]:
+        weights = quadrature(t, kinks)
         return float(weights @ values), weights
 
     return Measure(function, weigh, "integral", everywhere=True)
+
+
+def trapezoidal(t: np.ndarray) -> np.ndarray:
+    """Weights of points in an integral, by the trapezoidal rule."""
+    steps, weights = np.diff(t), np.zeros(len(t))
+    weights[:-1] += 0.5 * steps
+    weights[1:] += 0.5 * steps
+    return weights
+
+
+def quadrature(t: np.ndarray, kinks: np.ndarray = NONE) -> np.ndarray:
+    """Weights of points in an integral: of each interval the integral of the polynomial through the `POINTS` points
+    about it, or fewer between kinks and where steps differ so much that weights would be large."""
+    weights, edges = np.zeros(len(t)), np.unique([0, *kinks, len(t) - 1])
+    for first, last in itertools.pairwise(edges):
+        left, count = np.arange(first, last), min(POINTS, last - first + 1)
+        while len(left):
+            begin = np.clip(left - count // 2 + 1, first, last + 1 - count)
+            places, h = begin[:, None] + np.arange(count), t[left + 1] - t[left]
+            shares = _of_intervals((t[places] - t[left][:, None]) / h[:, None])
+            fits = (np.abs(shares).max(axis=1) < LARGEST) | (count == 2)
+            np.add.at(weights, places[fits], (h[:, None] * shares)[fits])
+            left, count = left[~fits], count - 1
+    return weights
+
+
+def _of_intervals(x: np.ndarray) -> np.ndarray:
+    """Weights of values at x (intervals, points) in the integral from 0 to 1 of the polynomials through them."""
+    powers, first = np.arange(x.shape[1]), np.round(x[:, 0])
+    if np.ptp(x - first[:, None], axis=0).max() < 1e-9:  # equal steps: few are different
+        _, chosen, which = np.unique(first, return_index=True, return_inverse=True)
+    else:
+        chosen = which = np.arange(len(x))
+    matrix = x[chosen][:, None, :] ** powers[:, None]
+    right = np.broadcast_to((1.0 / (1.0 + powers))[:, None], (len(chosen), len(powers), 1))
+    return np.linalg.solve(matrix, right)[which, :, 0]
 
 
 def samples(times: ArrayLike, function: Function) -> Measure:
     """The sum of l(t, q, v) over some times, which must be points of the run (`stops` makes them so)."""
     wanted = np.atleast_1d(np.asarray(times, dtype=float))
 
-    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
+    def weigh(t: np.ndarray, values: np.ndarray, kinks: np.ndarray = NONE) -> tuple[float, np.ndarray]:
         span = abs(t[-1] - t[0]) or 1.0
         near = np.abs(t[:, None] - wanted).argmin(axis=0)
         off = np.abs(t[near] - wanted)
@@ -162,8 +203,8 @@ def smooth_maximum(function: Function, sharpness: float) -> Measure:
     if not sharpness > 0:
         raise ValueError(f"smooth_maximum: sharpness is {sharpness!r}; expected a positive number")
 
-    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
-        _, weights = integral(function).weigh(t, values)
+    def weigh(t: np.ndarray, values: np.ndarray, kinks: np.ndarray = NONE) -> tuple[float, np.ndarray]:
+        weights = trapezoidal(t)
         shares = weights / weights.sum() if len(t) > 1 else np.ones(1)
         top = values.max()
         powers = shares * np.exp(sharpness * (values - top))

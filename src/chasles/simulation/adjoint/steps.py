@@ -229,7 +229,9 @@ def steps_back(
         if pulls[OF_CORRECTION] != 0:
             clear(spare)
             reached = t + h if begins[k] != times[k] else times[k]
-            pull_through(pulls, OF_CORRECTION, reached, result, result, bar, spare, g, P[0], corrected, sizes)
+            # what corrects begins with what the last stage left
+            then = P[stages - 1]
+            pull_through(pulls, OF_CORRECTION, reached, result, result, bar, spare, g, then, corrected, sizes)
             copy(spare, 0, bar, 0, n, 0.0)
         given = bar, y_bar, spare, duals, memory, sizes
         if family == MUNTHE_KAAS:

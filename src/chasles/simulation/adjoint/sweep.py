@@ -58,9 +58,14 @@ class BackwardSweep:
             self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
         self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, nv))
 
+    chunk: int | None = None  # steps after which something is done, by `passed`
+
     def through(self, step: RetakenStep) -> Through:
         """What cotangents go through in each step."""
         raise NotImplementedError
+
+    def passed(self) -> None:
+        """After some steps."""
 
     def kicks(self, by_q: np.ndarray, by_v: np.ndarray, at: slice = EVERY) -> np.ndarray:
         """Cotangents of the points of the integrator from derivatives by the numbers q and v."""
@@ -100,13 +105,20 @@ class BackwardSweep:
 
         def sweep(part: slice, pushed: np.ndarray) -> None:
             """The steps between some points, with cotangents that the points have for themselves."""
-            steps_back(
-                *(stepper.space.table, stepper.addresses, on_duals, stepper.settings),
-                (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
-                *((times[part], sizes[part], begins[part]), y[part], pushed),
-                *((self.which[part], self.controls, held, dynamics.control.start), parameters, stepper.address),
-                *(through.pulls, room, seeds, g, given),
-            )
+            first, end, _ = part.indices(len(times))
+            for last in range(end - 1, first, -(self.chunk or end)):
+                own = slice(max(last - (self.chunk or end), first), last + 1)
+                here = pushed[own.start - first : own.stop - first]
+                if last < end - 1:
+                    here = np.concatenate([here[:-1], y_bar[None]])
+                steps_back(
+                    *(stepper.space.table, stepper.addresses, on_duals, stepper.settings),
+                    (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
+                    *((times[own], sizes[own], begins[own]), y[own], here),
+                    *((self.which[own], self.controls, held, dynamics.control.start), parameters, stepper.address),
+                    *(through.pulls, room, seeds, g, given),
+                )
+                self.passed()
 
         with dynamics.calling(tangents=True):
             if answer is None:
