@@ -15,6 +15,7 @@ import numpy as np
 
 from chasles.cached import cached_property
 from chasles.model.mimic import Following, followers, with_followers
+from chasles.model.rod_parts import RodLink
 from chasles.relative.tables import HEAD, LINK, link_table
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Dependence:
     ratio: np.ndarray  # and the ratio
     own: np.ndarray  # for each velocity of v, where it is among all
     own_coordinates: np.ndarray  # for each coordinate of q
+    light: np.ndarray  # for each link, whether it is one between joints of an element of a rod: without mass, always
 
     @property
     def numbers(self) -> np.ndarray:
@@ -95,7 +97,11 @@ def dependent_tree(system: System, every: Tree) -> Tree:
     place, scale, offset = _rows(every.coordinates, coordinates, following)
     column, ratio, _ = _rows(every.velocities, velocities, following)
     own = [_places(joints, places) for places in (every.velocities, every.coordinates)]
-    dependence = Dependence(every, following, place, scale, offset, column, ratio, *own)
+    light = np.bincount(every.link_of_body[every.link_of_body >= 0], minlength=len(every.joint_of_link)) > 0
+    for body, link in zip(system.bodies, every.link_of_body.tolist(), strict=True):
+        if link >= 0 and not isinstance(body, RodLink):
+            light[link] = False
+    dependence = Dependence(every, following, place, scale, offset, column, ratio, *own, light)
     return replace(
         every,
         joints=joints,
