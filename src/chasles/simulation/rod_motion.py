@@ -133,7 +133,9 @@ class ModalRodMotion(RodMotion):
     @cached_property
     def coordinates(self) -> np.ndarray:
         """Of the modes, (times, strains, modes): the strain of each at the start, times the length of an element."""
-        index, start, rod = {name: k for k, name in enumerate(self._mechanism.bodies)}, self.nodes[..., 0, :], self.rod
+        index, rod = {name: k for k, name in enumerate(self._mechanism.bodies)}, self.rod
+        back = self._mechanism.system.joint(mode_name(rod, 0, 0)).parent == rod.ends[1]
+        start = self.nodes[..., -1 if back else 0, :]
         found = np.empty((*start.shape[:-1], len(rod.strains), int(rod.modes or 0)))
         for strain in range(len(rod.strains)):
             for mode in range(found.shape[-1]):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.absolute.rods import element_states
+from chasles.model.rod_parts import own_parts
 from chasles.model.scale import length_of
 from chasles.model.system import System
 from chasles.simulation.bodies.dynamics import BodyDynamics
@@ -73,9 +74,12 @@ class BodyEquilibrium:
         return rod_motion(mechanism, name, self.poses, np.zeros((mechanism.n, 6)), self.statics.t)
 
     def __str__(self) -> str:
-        tips = [name for rod in self.system.rods for name in rod.bodies[-1:]]
+        own = [body.name for body in own_parts(self.system.bodies)]
+        tips = [*own, *(name for rod in self.system.rods for name in rod.bodies[-1:])]
         lines = [f"{self.stability} equilibrium, iterations in each load step: {', '.join(map(str, self.iterations))}"]
         lines += [f" {name}: {', '.join(f'{x:.9g}' for x in self.pose(name)[4:])}" for name in tips]
+        if self.unstable:
+            lines.append("the least push makes it leave; another start, or a damped run, may find a stable one")
         return "\n".join([*lines, f"largest force left: {self.residual:.2g} N or N m"])
 
     __repr__ = __str__
