@@ -15,7 +15,7 @@ from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.bodies.linear_equations import StaticEquations
 from chasles.simulation.bodies.statics import BodyStatics, StaticIterate
 from chasles.simulation.bodies.tree_order import tree_order
-from chasles.simulation.rod_motion import RodMotion, rod_motion
+from chasles.simulation.rod_motion import RodMotion, rod_motion, strange_elements
 from chasles.simulation.start.values import Values
 
 MOVED = 1e-12  # the last correction, in 1 rad and lengths of the model
@@ -167,6 +167,11 @@ def body_equilibrium(system: System, q: Values | None, t: float, steps: int | No
         except NotFoundError as error:
             reason = error
     else:
+        mechanism, still = solver.statics.mechanism, np.zeros((solver.statics.mechanism.n, 6))
+        poses = mechanism.poses(start.q)
+        rods = [rod_motion(mechanism, rod.name, poses, still, t) for rod in system.rods]
+        if strange := next(strange_elements(rods), ""):
+            raise RuntimeError(f"equilibrium: none was found from a start at which {strange}")
         raise RuntimeError(
             f"equilibrium: with {attempt} load steps {reason}. Is there an equilibrium at all? If so, take more "
             "steps=..., start nearer (q=...; what hangs on a hinge has no stiffness before it hangs), or let the rod "
