@@ -151,8 +151,8 @@ def seconds(option: str, text: str | None) -> float | None:
 
 
 def start_lines(task: Any, mode: int | None = None) -> list[str]:
-    """The start that was taken, in joint coordinates, and the assembly mode that was asked for; of joints in rods what was
-    given."""
+    """The start that was taken, in joint coordinates, and the assembly mode that was asked for. Of joints in rods only
+    what was given."""
     from chasles.model.rod_parts import OfRod
 
     inside = {joint.name for joint in task.dynamics.mechanism.system.joints if isinstance(joint, OfRod)}

@@ -27,9 +27,19 @@ PLAN = layout("PLAN", groups=1, places=1, pairs=1, ground=1, grounded=1)
 # of each link: its group (or ORDINARY, or HELD if it follows with ratio zero); how many are open at its joint and where
 # the list of them is; steps before its joint, and where they are; the step after it (0: none). Of the last link of a
 # segment how many links that has, of the others INNER; in a segment the first link of the same group, in whose room the
-# column of the group is, and at the last link how many such columns there are
+# column of the group is, at the last link how many such columns there are, and whether its axis is that of the link before
 LINK_PLAN = layout(
-    "LINK_PLAN", group=1, open=1, open_at=1, before=1, before_at=1, after_at=1, segment=1, column=1, columns=1
+    "LINK_PLAN",
+    group=1,
+    open=1,
+    open_at=1,
+    before=1,
+    before_at=1,
+    after_at=1,
+    segment=1,
+    column=1,
+    columns=1,
+    repeated=1,
 )
 OPEN = layout("OPEN", place=1, group=1, up=1)  # up: its place at the parent (-1: none, it is solved for)
 # a step solves for a group; then follow an OTHER for each group that it has a coefficient with, and the pairs of these.
@@ -62,7 +72,7 @@ class _Planner:
             for i, (column, ratio) in enumerate(zip(columns.tolist(), ratios.tolist(), strict=True))
         ]
         self.total = [self.group.count(k) for k in range(len(self.numbers))]
-        self.light = dependence.light.tolist()
+        self.light, self.repeated = dependence.light.tolist(), dependence.repeated.tolist()
         self.kinds = links[:, LINK.kind].tolist()
         self.children = np.bincount(links[:, LINK.parent] + 1, minlength=len(links) + 1)[1:].tolist()
         self.places: dict[tuple[int, int], int] = {}
@@ -177,6 +187,7 @@ def planned(dependence: Dependence) -> GroupElimination:
             for k in segment:
                 rows[k, LINK_PLAN.group], rows[k, LINK_PLAN.segment] = planner.group[k], INNER
                 rows[k, LINK_PLAN.column] = first.setdefault(planner.group[k], k)
+                rows[k, LINK_PLAN.repeated] = k > segment[0] and planner.repeated[k]
             rows[i, [LINK_PLAN.segment, LINK_PLAN.columns]] = len(segment), len(first.keys() - {HELD})
         for k, links in here.items():
             above = gathered[parent]

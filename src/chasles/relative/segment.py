@@ -54,6 +54,18 @@ def in_base(R, p, wrench):
 
 
 @kernel
+def moved(R, p, turn, slide):
+    """The pose (R, p) after a turn about its z axis, and a slide along it."""
+    sine, cosine = sincos(turn)
+    turned = (
+        *(cosine * R[0] + sine * R[1], cosine * R[1] - sine * R[0], R[2]),
+        *(cosine * R[3] + sine * R[4], cosine * R[4] - sine * R[3], R[5]),
+        *(cosine * R[6] + sine * R[7], cosine * R[7] - sine * R[6], R[8]),
+    )
+    return turned, add_scaled(p, slide, (R[2], R[5], R[8]))
+
+
+@kernel
 def place_segment(topology, numbers, plan, ratios, last, q, v, wrenches, work, z):
     """First sweep along a segment: pose and twist of its last link, columns and drift in the frame of the one before.
     Wrenches on the links between act on the groups, and on that one."""
@@ -64,25 +76,23 @@ def place_segment(topology, numbers, plan, ratios, last, q, v, wrenches, work, z
         store6(work, column_at(j), (none, none))
     _, _, rests, _ = rooms(topology, plan)
     R, p, drift = (one, zero, zero, zero, one, zero, zero, zero, one), none, (none, none)
-    twist = load6(work, base + LIMB.motion, z)
+    twist, screw, swing = load6(work, base + LIMB.motion, z), (none, none), (none, none)
+    turn, slide = zero, zero  # about and along the axis, by the joints that have it
     for j in range(first, last + 1):
         _, kind, iq, iv = link(topology, j)
         c, x, speed = constants_of(j), load(q, iq, z), load(v, iv, z)
-        p = add(p, mul(R, constant_position(numbers, c, z)))
-        R = mat_mul(R, constant_rotation(numbers, c, z))
-        axis = (R[2], R[5], R[8])
-        if kind == PRISMATIC:
-            p, screw = add_scaled(p, x, axis), (none, axis)
-        else:
-            (sine, cosine), t = sincos(x), numbers[c + CONSTANT.pitch]
-            screw = (axis, add_scaled(cross(p, axis), t, axis))
-            p = add_scaled(p, t * x, axis)
-            R = (
-                *(cosine * R[0] + sine * R[1], cosine * R[1] - sine * R[0], R[2]),
-                *(cosine * R[3] + sine * R[4], cosine * R[4] - sine * R[3], R[5]),
-                *(cosine * R[6] + sine * R[7], cosine * R[7] - sine * R[6], R[8]),
-            )
-        swing = motion_cross(twist, screw)
+        pitch = 1.0 if kind == PRISMATIC else numbers[c + CONSTANT.pitch]
+        if plan[row_of(j) + LINK_PLAN.repeated] == 0:
+            R, p = moved(R, p, turn, slide)
+            turn, slide = zero, zero
+            p = add(p, mul(R, constant_position(numbers, c, z)))
+            R = mat_mul(R, constant_rotation(numbers, c, z))
+            axis = (R[2], R[5], R[8])
+            screw = (none, axis) if kind == PRISMATIC else (axis, add_scaled(cross(p, axis), pitch, axis))
+            swing = motion_cross(twist, screw)
+        slide = slide + pitch * x
+        if kind != PRISMATIC:
+            turn = turn + x
         drift = (add_scaled(drift[0], speed, swing[0]), add_scaled(drift[1], speed, swing[1]))
         twist = (add_scaled(twist[0], speed, screw[0]), add_scaled(twist[1], speed, screw[1]))
         if plan[row_of(j) + LINK_PLAN.group] >= 0:
@@ -90,13 +100,15 @@ def place_segment(topology, numbers, plan, ratios, last, q, v, wrenches, work, z
             column = load6(work, at, z)
             store6(work, at, (add_scaled(column[0], ratio, screw[0]), add_scaled(column[1], ratio, screw[1])))
         if wrenches.shape[0] and j < last:
+            R, p = moved(R, p, turn, slide)
+            turn, slide = zero, zero
             push = in_base(R, p, load6(wrenches, 6 * j, z))
             add6(work, base + LIMB.bias, (neg(push[0]), neg(push[1])))
             for k in range(first, j + 1):
                 if has_column(plan, k):
                     felt = dot6(load6(work, column_at(k), z), push)
                     add_to(work, rests + plan[row_of(k) + LINK_PLAN.group], -felt, z)
-    here = (last + 1) * LIMB.size
+    here, (R, p) = (last + 1) * LIMB.size, moved(R, p, turn, slide)
     store9(work, here + LIMB.rotation, R)
     store3(work, here + LIMB.position, p)
     store6(work, here + LIMB.drift, drift)
