@@ -27,20 +27,10 @@ PLAN = layout("PLAN", groups=1, places=1, pairs=1, ground=1, grounded=1)
 # of each link: its group (or ORDINARY, or HELD if it follows with ratio zero); how many are open at its joint and where
 # the list of them is; steps before its joint, and where they are; the step after it (0: none). Of the last link of a
 # segment how many links that has, of the others INNER; in a segment the first link of the same group, in whose room the
-# column of the group is, at the last link how many such columns there are, and whether its axis is that of the link before
-LINK_PLAN = layout(
-    "LINK_PLAN",
-    group=1,
-    open=1,
-    open_at=1,
-    before=1,
-    before_at=1,
-    after_at=1,
-    segment=1,
-    column=1,
-    columns=1,
-    repeated=1,
-)
+# column of the group is, at the last link how many such columns there are, and whether the axis is that of the joint
+# before
+IN_SEGMENT = {"segment": 1, "column": 1, "columns": 1, "repeated": 1}
+LINK_PLAN = layout("LINK_PLAN", group=1, open=1, open_at=1, before=1, before_at=1, after_at=1, **IN_SEGMENT)
 OPEN = layout("OPEN", place=1, group=1, up=1)  # up: its place at the parent (-1: none, it is solved for)
 # a step solves for a group; then follow an OTHER for each group that it has a coefficient with, and the pairs of these.
 # end, back: how long the step is, and the one before it at this link
