@@ -116,18 +116,18 @@ def report(study: Any) -> dict[str, Any]:
     """What there is to say of a model."""
     import numpy as np
 
-    from chasles.model.rod_parts import OfRod
+    from chasles.model.rod_parts import own_parts
     from chasles.relative.determined import require_determined
     from chasles.simulation.mobility import mobility
     from chasles.simulation.start.doubts import doubts
 
     system = study.system
-    parts = (system.bodies, system.joints, system.frames)
+    parts = (*system.bodies, *system.joints, *system.frames)
     moments = {body.name: np.linalg.eigvalsh(np.array(body.inertia)) for body in system.bodies}
     result: dict[str, Any] = {
         "name": system.name,
         "mass": system.mass,
-        "parts of rods": sorted({part.name for own in parts for part in own if isinstance(part, OfRod)}),
+        "parts of rods": sorted({part.name for part in parts} - {part.name for part in own_parts(parts)}),
         "rods": [
             {
                 "rod": rod.name,
