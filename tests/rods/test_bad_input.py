@@ -138,3 +138,12 @@ def test_a_run_that_breaks_off_names_the_element():
     how = {"coordinates": "absolute", "method": "generalized_alpha", "step": 2e-3, "certificate": False}
     with pytest.raises(ch.errors.StepError, match=r"element 0 of rod 'r' turns by 3\.\d rad; expected at most 1: more"):
         ch.simulate(one, (0, 3), **how)
+
+
+def test_an_equilibrium_of_a_rod_that_is_held_elsewhere_says_so():
+    """The slider is at the origin, and the rod's end, which is hinged to it, at 1 m."""
+    joints = [ch.revolute("a", "ground", "r[0]", axis=(0, 1, 0)), ch.prismatic("b", "ground", "hub", axis=(1, 0, 0))]
+    with pytest.raises(
+        RuntimeError, match=r"element 3 of rod 'r' is stretched .* is the rod held where its curve ends"
+    ):
+        ch.equilibrium(system(joints=[*joints, ch.revolute("c", "hub", "r[4]", axis=(0, 1, 0))]))

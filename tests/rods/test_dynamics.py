@@ -98,6 +98,24 @@ def test_rotating_beam():
     assert flap == pytest.approx([13.1702, 37.6031], rel=2e-4)
 
 
+@pytest.mark.parametrize(("how", "bound"), [({}, 1e-4), ({"strains": ("bend_y", "bend_z"), "modes": 5}, 1e-4)])
+def test_a_whirling_shaft_is_unstable_above_its_critical_speed(how, bound):
+    """A shaft that is clamped in a hub which turns at a speed Ω, with damping c = τω² of the material, turns with it:
+    z'' + c (z' - iΩ z) + ω² z = 0 in space. So it is unstable for Ω > ω. Rotary inertia and shear are 5e-5 here."""
+    length, r, E, density, tau = 1.0, 0.004, 2e11, 7800.0, 2e-4
+    w = 1.875104068711961**2 * np.sqrt(E * r**2 / 4 / density) / length**2
+    line, steel = rods.Line((0, 0, 0), (length, 0, 0)), rods.Material(E, 0.3, density)
+    shaft = ch.Rod("s", line, rods.Circle(r), steel, ("hub", "free"), 16, damping=tau, **how)
+    hub, spin = ch.Body("hub", 1e6, inertia=(1e6,) * 3), ch.revolute("spin", "ground", "hub", axis=(1, 0, 0))
+    system = ch.System([hub], [spin], rods=[shaft], gravity=(0, 0, 0))
+    for speed in (0.98 * w, 1.02 * w, 2.0 * w):
+        known = np.roots([1, 2j * speed + tau * w**2, w**2 - speed**2])  # seen from the hub
+        found = ch.linearize(system, v={"spin": speed}).eigenvalues
+        for value in (*known, *known.conj()):
+            assert np.abs(found - value).min() < bound * w
+        assert (found.real > 1e-3).sum() == (2 if speed > w else 0)
+
+
 @pytest.mark.study
 def test_a_ring_has_modes_in_pairs():
     """Closed forms of a thin ring, in its plane and out of it, with two waves around it. It has no end, so masses are

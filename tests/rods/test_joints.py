@@ -276,3 +276,62 @@ def test_a_joint_of_a_rod_is_not_locked():
     system = cantilever(3, SLENDER, (0, 0, 0, 0, 10, 0), strains=("bend_z",))
     with pytest.raises(ValueError, match=r"'b\[2\]' cannot be locked: a rod made it, and its coordinates are strains"):
         system.lock("b[2]")
+
+
+@pytest.mark.parametrize("modes", [None, 3])
+@pytest.mark.parametrize("holder", ["ground", "hub"])
+def test_a_rod_may_hang_on_its_second_end(modes, holder):
+    """A tapered rod with intrinsic strain, from the holder to its tip and from the tip to the holder: one motion."""
+    section = rods.Rectangle(0.02, 0.012), rods.Rectangle(0.01, 0.006)
+    hub, hinge = (
+        ch.Body("hub", 1.0, inertia=(0.01,) * 3),
+        ch.revolute("h", "ground", "hub", axis=(0, 1, 0), at=(0, 0, 1)),
+    )
+    bodies, joints = ([hub], [hinge]) if holder == "hub" else ([], [])
+    height, runs = 1.0 if bodies else 0.0, []  # the curve of a free end is in space
+    for back in (False, True):
+        start, end = (0.1, 0, 0), (1, 0, 0.2)
+        if back:
+            start, end = (1, 0, 0.2 + height), (0.1, 0, height)
+        rod = ch.Rod("b", rods.Line(start, end), section[::-1] if back else section, RUBBER, (holder, "free"), 8)
+        bend = f"{'-' * back}(t + {'0.9219544457292888 - s' if back else 's'})"
+        rod = replace(rod, ends=rod.ends[::-1] if back else rod.ends, up=(0, 1, 0), damping=1e-3)
+        rod = replace(rod, intrinsic={"bend_z": bend}, strains=("bend_z",), modes=modes)
+        system = ch.System(bodies, joints, rods=[rod])
+        assert isinstance(system.compile(), ch.Mechanism)  # no loop
+        runs.append(ch.simulate(system, (0, 0.1), rtol=1e-10, atol=1e-12, progress=False))
+    forward, backward = (run.rod("b") for run in runs)
+    np.testing.assert_allclose(backward.nodes[-1, ::-1, 4:], forward.nodes[-1, :, 4:], atol=1e-8)
+    assert np.abs(forward.nodes[-1, -1, 4:] - forward.nodes[0, -1, 4:]).max() > 1e-2
+    size = np.abs(forward.stresses[-1, :, 2]).max()
+    np.testing.assert_allclose(
+        np.abs(backward.stresses[-1, ::-1, 2]), np.abs(forward.stresses[-1, :, 2]), atol=1e-6 * size
+    )
+    np.testing.assert_allclose(backward.energy[-1], forward.energy[-1], rtol=1e-6)
+    assert all(run.certificate["energy"].passed for run in runs)
+
+
+@pytest.mark.parametrize("name", ["E", "length"])
+def test_gradients_of_rods_with_modes(name):
+    """By the modulus, and by the length, which places all joints: against differences of eighth order. Where a mode is
+    zero, its joint is held for all values of the parameters, so that there is a derivative."""
+    given = {"E": 2e7, "length": 0.5}
+
+    def system(E, length):
+        line, rubber = rods.Line((0, 0, 0), (length, 0, 0)), rods.Material(E, 0.3, 1000.0)
+        rod = ch.Rod("r", line, rods.Circle(0.01), rubber, ("ground", "free"), 4, strains=("bend_y", "bend_z"), modes=2)
+        return ch.System(rods=[replace(rod, intrinsic={"bend_z": "0.5 * t"}, damping=1e-3)])
+
+    def run(**changed):
+        return ch.simulate(system(**given | changed), (0, 0.01), method="rk4", step=2e-4, certificate=False)
+
+    def end(t, q, v):
+        return np.sin(q @ [1.0, -0.3, 0.7, 0.2]) + 0.01 * (v @ [0.5, 1.0, -0.2, 0.4]) ** 2
+
+    found = ch.gradient(run(), ch.objective.end(end), by=[name], system=system, parameters=given)
+    step, wanted = 2e-3 * given[name], 0.0
+    for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), 1):
+        ends = [run(**{name: given[name] + sign * k * step}) for sign in (1, -1)]
+        one, other = (end(run.t[-1], run.q[-1], run.v[-1]) for run in ends)
+        wanted += weight * (one - other) / step
+    assert float(found[name]) == pytest.approx(wanted, rel=1e-9)

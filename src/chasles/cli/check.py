@@ -27,7 +27,8 @@ def check(
 ) -> None:
     """Check a model. Show its bodies, joints, initial state, degrees of freedom, and redundant constraints.
 
-    It reports every error that `chasles run` would report, and warns of suspicious values.
+    It reports every error that `chasles run` would report, and warns of suspicious values. Nodes of rods and the joints
+    inside of them are left out; --json has them.
 
     For example:
 
@@ -44,8 +45,8 @@ def check(
         print(json.dumps(found, indent=2))
         sys.exit(WRONG if found["mistakes"] else 0)
     console.print(f"{found['name']}: {found['mass']:.6g} kg", markup=False, highlight=False)
-    for title in ("bodies", "joints", "frames", "start", "start of the joints"):
-        if rows := found[title]:
+    for title in ("rods", "bodies", "joints", "frames", "start", "start of the joints"):
+        if rows := [row for row in found[title] if _is_shown(row, found["parts of rods"])]:
             table = Table(title=title, title_justify="left", box=None)
             for column in rows[0]:
                 table.add_column(escape(column.replace("_", " ")))
@@ -60,6 +61,12 @@ def check(
         print(f"chasles: {line}", file=sys.stderr)
     if found["mistakes"]:
         sys.exit(WRONG)
+
+
+def _is_shown(row: dict[str, Any], inside: list[str]) -> bool:
+    """Whether the table for people has a row: parts of rods only if their start was given."""
+    first, *values = row.values()
+    return first not in inside or "given" in values
 
 
 MOST = 24  # joints of a linkage whose assembly modes are looked for
@@ -109,15 +116,31 @@ def report(study: Any) -> dict[str, Any]:
     """What there is to say of a model."""
     import numpy as np
 
+    from chasles.model.rod_parts import own_parts
     from chasles.relative.determined import require_determined
     from chasles.simulation.mobility import mobility
     from chasles.simulation.start.doubts import doubts
 
     system = study.system
+    parts = (*system.bodies, *system.joints, *system.frames)
     moments = {body.name: np.linalg.eigvalsh(np.array(body.inertia)) for body in system.bodies}
     result: dict[str, Any] = {
         "name": system.name,
         "mass": system.mass,
+        "parts of rods": sorted({part.name for part in parts} - {part.name for part in own_parts(parts)}),
+        "rods": [
+            {
+                "rod": rod.name,
+                "length [m]": f"{rod.length:.6g}",
+                "mass [kg]": f"{rod.mesh.mass.sum():.6g}",
+                "elements": rod.elements,
+                "from": rod.ends[0],
+                "to": rod.ends[1],
+                "strains": ", ".join(rod.strains) or "all",
+                "modes": "" if rod.modes is None else rod.modes,
+            }
+            for rod in system.rods
+        ],
         "bodies": [
             {
                 "body": body.name,

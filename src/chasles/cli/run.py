@@ -151,8 +151,13 @@ def seconds(option: str, text: str | None) -> float | None:
 
 
 def start_lines(task: Any, mode: int | None = None) -> list[str]:
-    """The start that was taken, in joint coordinates, and the assembly mode that was asked for."""
-    values = task.start_values
+    """The start that was taken, in joint coordinates, and the assembly mode that was asked for. Of joints in rods only
+    what was given."""
+    from chasles.model.rod_parts import own_parts
+
+    joints = task.dynamics.mechanism.system.joints
+    inside = {joint.name for joint in joints} - {joint.name for joint in own_parts(joints)}
+    values = [one for one in task.start_values if one.joint not in inside or "given" in (one.q_from, one.v_from)]
     lines = [] if mode is None else [f"start in assembly mode {mode}; chasles check lists all"]
     lines += [f"start of {value}" for value in values[:LISTED]]
     return [*lines, f"... and {len(values) - LISTED} more joints"] if len(values) > LISTED else lines

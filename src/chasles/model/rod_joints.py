@@ -61,16 +61,16 @@ def joint_kind(rod: Rod, strain: int) -> str:
     return "revolute" if strain_screw(rod, strain)[:3].any() else "prismatic"
 
 
-def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> Iterator[ElasticJoint]:
+def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]], back: bool) -> Iterator[ElasticJoint]:
     """The joints of all elements; places: body and frame of each node. Bodies between joints of one element have the
-    name of the joint that carries them."""
+    name of the joint that carries them. back: from the second end to the first."""
     n, mesh, (before, after) = rod.elements, rod.mesh, halves(rod)
     springs = stiffness_of(rod) / mesh.lengths[:, None]
     for k in range(n):
         (first, at), (second, to) = places[k], places[k + 1]
         frames = [pose_group.compose(np.array(at), before[k]), pose_group.compose(np.array(to), after[k])]
         bodies, strains = [first, second], order_of_factors(rod, k)
-        if second == GROUND:  # which no joint can carry
+        if back or second == GROUND:  # which no joint can carry
             bodies.reverse()
             frames.reverse()
             strains.reverse()
@@ -78,12 +78,14 @@ def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) ->
 
 
 def intrinsic_forces(
-    rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]
+    rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]], back: bool
 ) -> Iterator[tuple[str, list[float | str]]]:
     """Joints with what their springs push with because of the intrinsic strain: its stiffness times it."""
     n, laws, stiffness = rod.elements, dict(rod.intrinsic), stiffness_of(rod)
     middles = 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:])
-    signs = [-1.0 if second[0] == GROUND else 1.0 for second in places[1:]]  # as `elastic_joints` turns them round
+    signs = [
+        -1.0 if back or second[0] == GROUND else 1.0 for second in places[1:]
+    ]  # as `elastic_joints` turns them round
 
     def push(k: int, strain: int) -> float | str:
         factor, law = signs[k] * float(stiffness[k, strain]), laws.get(rod.strains[strain], 0.0)

@@ -105,7 +105,9 @@ def shapes(rod: Rod, s: np.ndarray) -> np.ndarray:
         triangle = np.linalg.qr(np.sqrt(points.weights * stiffness)[:, None] * at_points, mode="r")
         own = np.linalg.inv(triangle)
         found.append(((wanted @ own) / (at_start @ own)).T)
-    return np.array(found)
+    values = np.array(found)
+    values[np.abs(values) < ROUNDING] = 0.0  # a joint that does not move is one for all values of parameters
+    return values
 
 
 def mode_stiffness(rod: Rod) -> np.ndarray:
@@ -117,10 +119,10 @@ def mode_stiffness(rod: Rod) -> np.ndarray:
     return found
 
 
-def modal_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> Iterator[ElasticJoint]:
+def modal_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]], back: bool) -> Iterator[ElasticJoint]:
     """The joints that have the coordinates, then those of all elements, which follow them; as `elastic_joints`."""
     assert rod.modes is not None
-    springs, still, (start, at) = mode_stiffness(rod), pose_group.identity(), places[0]
+    springs, still, (start, at) = mode_stiffness(rod), pose_group.identity(), places[-1 if back else 0]
     for strain in range(len(rod.strains)):
         for mode, spring in enumerate(springs[strain].tolist()):
             name, more = mode_name(rod, strain, mode), {"stiffness": spring, "damping": rod.damping * spring}
@@ -138,7 +140,7 @@ def modal_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> I
             for (_, frame), node, pose in zip(places[k : k + 2], rod.mesh.poses[k : k + 2], poses[[0, -1]], strict=True)
         ]
         bodies, chain, sign = [places[k][0], places[k + 1][0]], list(enumerate(own)), 1.0
-        if bodies[1] == GROUND:  # which no joint can carry
+        if back or bodies[1] == GROUND:  # which no joint can carry
             bodies, ends, chain, sign = bodies[::-1], ends[::-1], chain[::-1], -1.0
         links = [(j, factor, mode) for j, factor in chain for mode in range(rod.modes)]
         parent, parent_frame, before = bodies[0], ends[0], None

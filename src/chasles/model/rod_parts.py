@@ -157,8 +157,9 @@ class Parts:
         free = rod.ends[0] == FREE_END
         base = rod.nodes[0] if free else rod.ends[0]
         begin = pose_group.inverse(mesh.poses[0]) if free else pose_group.identity()
+        back = self._hangs_on_its_second_end(rod)
         for name, k in bodies.items():
-            if name not in self.held and (name == base or not rod.strains):
+            if name not in self.held and ((name == base and not back) or not rod.strains):
                 parent = GROUND if name == base else base
                 at = mesh.poses[k] if name == base else pose_group.compose(begin, mesh.poses[k])
                 self.held[name] = NodeJoint(name, parent, name, "free", parent_frame=at)
@@ -168,12 +169,15 @@ class Parts:
             for name, k in bodies.items():
                 value = load.on(float(shares[k]))
                 self.forces.append(NodeLoad(f"{name} load {m}", name, value, load.representation))
-        ends = self._ends(rod, base, begin)
+        ends = self._ends(rod, GROUND if back else base, pose_group.identity() if back else begin)
         places = [ends.get(k, (name, ORIGIN)) for k, name in enumerate(rod.nodes)]
         for k, (first, second) in enumerate(pairwise(places)):
             if first[0] == second[0]:
                 raise ValueError(f"{where}: both ends of element {k} are on {first[0]!r}; expected two elements")
-        (self._joints if rod.strains else self._elements)(rod, places)
+        if rod.strains:
+            self._joints(rod, places, back)
+        else:
+            self._elements(rod, places)
         for k, (body, frame) in ends.items():
             if body not in bodies:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
@@ -227,6 +231,12 @@ class Parts:
             self.held.setdefault(child, self.joints[-1])
             parent, frame = child, pose_group.identity()
 
+    def _hangs_on_its_second_end(self, rod: Rod) -> bool:
+        """Whether its joints lead from there to the first end, which is free, and held by nothing else."""
+        first, second = rod.ends
+        free = first == FREE_END and second != FREE_END and rod.nodes[0] not in self.held
+        return bool(rod.strains) and free and (second == GROUND or second in self.held)
+
     def _ends(self, rod: Rod, base: str, begin: np.ndarray) -> dict[int, tuple[str, tuple[float, ...]]]:
         """Body and frame of the two ends."""
         mesh, n = rod.mesh, rod.elements
@@ -239,15 +249,15 @@ class Parts:
             found[n] = (rod.ends[1], tuple(on_body.tolist()))
         return found
 
-    def _joints(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
+    def _joints(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]], back: bool) -> None:
         """Elements as joints, and the bodies without mass between joints of one element."""
-        for joint in elastic_joints(rod, places) if rod.modes is None else modal_joints(rod, places):
+        for joint in (elastic_joints if rod.modes is None else modal_joints)(rod, places, back):
             if joint.child not in self.bodies:
                 self.bodies[joint.child] = RodLink(joint.child, 0.0)
             *given, more = joint
             self.joints.append(NodeJoint(*given, **more))
             self.held.setdefault(joint.child, self.joints[-1])
-        pushes = intrinsic_forces(rod, places) if rod.modes is None else modal_forces(rod)
+        pushes = intrinsic_forces(rod, places, back) if rod.modes is None else modal_forces(rod)
         for name, value in pushes if rod.intrinsic else ():
             self.forces.append(IntrinsicForce(f"{name} intrinsic", name, value))
 

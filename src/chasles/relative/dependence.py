@@ -15,6 +15,8 @@ import numpy as np
 
 from chasles.cached import cached_property
 from chasles.model.mimic import Following, followers, with_followers
+from chasles.model.placement import ORIGIN
+from chasles.model.rod_parts import RodLink
 from chasles.relative.tables import HEAD, LINK, link_table
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class Dependence:
     ratio: np.ndarray  # and the ratio
     own: np.ndarray  # for each velocity of v, where it is among all
     own_coordinates: np.ndarray  # for each coordinate of q
+    light: np.ndarray  # for each link, whether it is one between joints of an element of a rod: without mass, always
+    repeated: np.ndarray  # for each link, whether its joint has the axis of the joint before it
 
     @property
     def numbers(self) -> np.ndarray:
@@ -95,7 +99,10 @@ def dependent_tree(system: System, every: Tree) -> Tree:
     place, scale, offset = _rows(every.coordinates, coordinates, following)
     column, ratio, _ = _rows(every.velocities, velocities, following)
     own = [_places(joints, places) for places in (every.velocities, every.coordinates)]
-    dependence = Dependence(every, following, place, scale, offset, column, ratio, *own)
+    dependence = Dependence(
+        *(every, following, place, scale, offset, column, ratio, own[0], own[1]),
+        *(light_links(system, every), repeated_axes(every)),
+    )
     return replace(
         every,
         joints=joints,
@@ -104,6 +111,27 @@ def dependent_tree(system: System, every: Tree) -> Tree:
         independent=_independent(every, following, place, column),
         dependence=dependence,
     )
+
+
+def light_links(system: System, every: Tree) -> np.ndarray:
+    """Which links are between joints of one element of a rod, for all values of parameters."""
+    light = np.bincount(every.link_of_body[every.link_of_body >= 0], minlength=len(every.joint_of_link)) > 0
+    for body, link in zip(system.bodies, every.link_of_body.tolist(), strict=True):
+        if link >= 0 and not isinstance(body, RodLink):
+            light[link] = False
+    return light
+
+
+def repeated_axes(every: Tree) -> np.ndarray:
+    """Which links turn or slide with the same screw as the link before them, at the same place, as those of modes."""
+    by_name = {joint.name: joint for joint in every.joints}
+    joints = [by_name[name] for name in every.joint_of_link]
+    found = np.zeros(len(joints), dtype=bool)
+    for i, above in enumerate(link_table(every.topology)[:, LINK.parent].tolist()):
+        one, other = joints[i], joints[above] if above >= 0 else None
+        if other is not None and one.has_one_axis and one.screws == other.screws and one.parent == other.child:
+            found[i] = one.parent_frame == other.child_frame == ORIGIN
+    return found
 
 
 def _packed(joints: Sequence[Joint], size: str) -> dict[str, slice]:

@@ -97,28 +97,40 @@ def store2(work, at, x, y):
 def outward(topology, numbers, q, v, work, z):
     """First sweep: poses, twists, and each link's equation by itself."""
     for i in range(links_of(topology)):
-        parent, kind, iq, iv = link(topology, i)
-        c, here, base = constants_of(i), (i + 1) * LIMB.size, (parent + 1) * LIMB.size
-        if kind == REVOLUTE:
-            R, p = turned(numbers, c, load(q, iq, z), z), vector_at(numbers, c + CONSTANT.position)
-            w, u = carried(R, p, load6(work, base + LIMB.motion, z))
-            speed = load(v, iv, z)
-            store2(work, here + LIMB.drift, w[1] * speed, -(w[0] * speed))  # the drift along z is zero
-            store2(work, here + LIMB.drift + 3, u[1] * speed, -(u[0] * speed))
-            twist = ((w[0], w[1], w[2] + speed), u)
-        else:
-            R, place = placement(numbers, c, kind, q, iq, z)
-            store3(work, here + LIMB.position, place)
-            joint = along_screws(numbers, c, kind, v, iv, z)
-            w, u = carried(R, place, load6(work, base + LIMB.motion, z))
-            twist = (add(w, joint[0]), add(u, joint[1]))
-            store6(work, here + LIMB.drift, motion_cross(twist, joint))
-        inertia = inertia_of(numbers, c)
-        store9(work, here + LIMB.rotation, R)
-        store6(work, here + LIMB.motion, twist)
-        store6(work, here + LIMB.bias, gyroscopic(inertia, twist))
-        if is_tip(topology, i):
-            store_rigid(work, here + LIMB.inertia, inertia, z)
+        place_link(topology, numbers, i, q, v, work, z)
+
+
+@kernel
+def place_link(topology, numbers, i, q, v, work, z):
+    """The same of one link."""
+    parent, kind, iq, iv = link(topology, i)
+    c, here, base = constants_of(i), (i + 1) * LIMB.size, (parent + 1) * LIMB.size
+    if kind == REVOLUTE:
+        R, p = turned(numbers, c, load(q, iq, z), z), vector_at(numbers, c + CONSTANT.position)
+        w, u = carried(R, p, load6(work, base + LIMB.motion, z))
+        speed = load(v, iv, z)
+        store2(work, here + LIMB.drift, w[1] * speed, -(w[0] * speed))  # the drift along z is zero
+        store2(work, here + LIMB.drift + 3, u[1] * speed, -(u[0] * speed))
+        twist = ((w[0], w[1], w[2] + speed), u)
+    else:
+        R, place = placement(numbers, c, kind, q, iq, z)
+        store3(work, here + LIMB.position, place)
+        joint = along_screws(numbers, c, kind, v, iv, z)
+        w, u = carried(R, place, load6(work, base + LIMB.motion, z))
+        twist = (add(w, joint[0]), add(u, joint[1]))
+        store6(work, here + LIMB.drift, motion_cross(twist, joint))
+    store9(work, here + LIMB.rotation, R)
+    begin(topology, numbers, i, twist, work, z)
+
+
+@kernel
+def begin(topology, numbers, i, twist, work, z):
+    """The equation of a link by itself, which moves with a twist."""
+    here, inertia = (i + 1) * LIMB.size, inertia_of(numbers, constants_of(i))
+    store6(work, here + LIMB.motion, twist)
+    store6(work, here + LIMB.bias, gyroscopic(inertia, twist))
+    if is_tip(topology, i):
+        store_rigid(work, here + LIMB.inertia, inertia, z)
 
 
 @kernel

@@ -17,10 +17,10 @@ from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale, sub
 from chasles.kernel.dense import complement, factor_symmetric, minus_symmetric, solve6_symmetric, solve_symmetric
 from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
+from chasles.kernel.workspace import load3, load6, load9, store3, store6, store9
 from chasles.relative.algorithm import algorithm, fixed, out
 from chasles.relative.articulated import H_AT, M_AT, articulated_mul, load_articulated, shift, store_symmetric, without
-from chasles.relative.elimination import GROUP_STEP, HELD, LINK_PLAN, OPEN, ORDINARY, OTHER, PLAN
+from chasles.relative.elimination import GROUP_STEP, HELD, INNER, LINK_PLAN, OPEN, ORDINARY, OTHER, PLAN
 from chasles.relative.forward import (
     LIMB,
     accelerate,
@@ -29,12 +29,14 @@ from chasles.relative.forward import (
     hand_inertia,
     hand_wrench,
     load2,
-    outward,
+    place_link,
     reduce,
     reduce_turning,
     set_ground,
 )
 from chasles.relative.joint import screw_weights
+from chasles.relative.open_terms import GROUP_TERM, WORK, add6, add_to, rooms
+from chasles.relative.segment import accelerate_segment, place_segment, reduce_segment
 from chasles.relative.tables import (
     CONSTANT,
     FREE,
@@ -46,29 +48,6 @@ from chasles.relative.tables import (
     links_of,
     vector_at,
 )
-
-GROUP_TERM = layout("GROUP_TERM", term=6, before=6)  # P of a group at a link, and as it was before the link's own joint
-WORK = f"{LIMB.size}*slots+{GROUP_TERM.size}*places+pairs+2*groups"
-
-
-@kernel
-def rooms(topology, plan):
-    """Where the terms P, the coefficients D, the rests d and the accelerations of the groups are in the workspace."""
-    terms = LIMB.size * (links_of(topology) + 1)
-    pairs = terms + GROUP_TERM.size * plan[PLAN.places]
-    rests = pairs + plan[PLAN.pairs]
-    return terms, pairs, rests, rests + plan[PLAN.groups]
-
-
-@kernel
-def add_to(work, at, x, z):
-    store(work, at, load(work, at, z) + x)
-
-
-@kernel
-def add6(work, at, x):
-    add3(work, at, x[0])
-    add3(work, at + 3, x[1])
 
 
 @kernel
@@ -396,14 +375,26 @@ def forward_dynamics_dependent(topology, numbers, q, v, tau, wrenches, plan, rat
     for k in range(terms, rates):
         store(work, k, like(0.0, z))
     set_ground(work, (0.0, 0.0, 0.0), z)
-    outward(topology, numbers, q, v, work, z)
-    for k in range(wrenches.shape[0] and 6 * n):
-        at = (k // 6 + 1) * LIMB.size + LIMB.bias + k % 6
-        store(work, at, load(work, at, z) - load(wrenches, k, z))
+    for i in range(n):
+        segment = plan[PLAN.size + i * LINK_PLAN.size + LINK_PLAN.segment]
+        if segment == 0:
+            place_link(topology, numbers, i, q, v, work, z)
+        elif segment != INNER:
+            place_segment(topology, numbers, plan, ratios, i, q, v, wrenches, work, z)
+        if wrenches.shape[0] and segment != INNER:
+            for k in range(6):
+                at = (i + 1) * LIMB.size + LIMB.bias + k
+                store(work, at, load(work, at, z) - load(wrenches, 6 * i + k, z))
     for i in range(n - 1, -1, -1):
         parent, kind, _, iv = link(topology, i)
         here, base = (i + 1) * LIMB.size, (parent + 1) * LIMB.size
-        if not is_plain(plan, i):
+        row = PLAN.size + i * LINK_PLAN.size
+        if plan[row + LINK_PLAN.segment] > 0:
+            meet(topology, plan, row, work, here, z)
+            reduce_segment(topology, numbers, plan, ratios, i, tau, work, z)
+        elif plan[row + LINK_PLAN.segment] == INNER:
+            continue
+        elif not is_plain(plan, i):
             reduce_open(topology, numbers, plan, ratios, i, tau, work, here, base, z)
         elif kind == REVOLUTE:
             reduce_turning(topology, numbers, i, load(tau, iv, z), work, here, base, z)
@@ -419,6 +410,13 @@ def forward_dynamics_dependent(topology, numbers, q, v, tau, wrenches, plan, rat
     for i in range(n):
         parent, kind, _, iv = link(topology, i)
         c, here, base = constants_of(i), (i + 1) * LIMB.size, (parent + 1) * LIMB.size
+        row = PLAN.size + i * LINK_PLAN.size
+        if plan[row + LINK_PLAN.segment] == INNER:
+            continue
+        if plan[row + LINK_PLAN.segment] > 0:
+            A = accelerate_segment(topology, plan, ratios, i, a, work, z)
+            step_back(topology, plan, plan[row + LINK_PLAN.before_at], plan[row + LINK_PLAN.before], A, work, z)
+            continue
         A, R = load6(work, base + LIMB.motion, z), load9(work, here + LIMB.rotation, z)
         if not is_plain(plan, i):
             accelerate_open(topology, numbers, plan, ratios, i, tau, a, A, work, here, z)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,9 @@ class ModalRodMotion(RodMotion):
     @cached_property
     def coordinates(self) -> np.ndarray:
         """Of the modes, (times, strains, modes): the strain of each at the start, times the length of an element."""
-        index, start, rod = {name: k for k, name in enumerate(self._mechanism.bodies)}, self.nodes[..., 0, :], self.rod
+        index, rod = {name: k for k, name in enumerate(self._mechanism.bodies)}, self.rod
+        back = self._mechanism.system.joint(mode_name(rod, 0, 0)).parent == rod.ends[1]
+        start = self.nodes[..., -1 if back else 0, :]
         found = np.empty((*start.shape[:-1], len(rod.strains), int(rod.modes or 0)))
         for strain in range(len(rod.strains)):
             for mode in range(found.shape[-1]):
@@ -171,10 +173,10 @@ def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray,
     return RodMotion(rod, own, poses, twists, t)
 
 
-def strange_elements(states: Any) -> Iterator[str]:
+def strange_elements(motions: Iterable[RodMotion]) -> Iterator[str]:
     """What to say of rods whose elements turn or stretch far beyond what they can be right for, at a single time."""
-    for rod in states.mechanism.system.rods:
-        nodes = states.rod(rod.name).nodes
+    for motion in motions:
+        rod, nodes = motion.rod, motion.nodes
         X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[:-1]), nodes[1:]))
         turns = np.linalg.norm(X[:, :3], axis=1)
         stretch = np.abs(X[:, 3:] - rod.mesh.rest[:, 3:]).max(axis=1) / rod.mesh.lengths

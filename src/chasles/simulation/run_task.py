@@ -141,7 +141,7 @@ class Task:
         then; `made`: the stepper of this run, under way."""
         stop: Interrupted | None = None
         if resume is None and after is None:
-            for line in strange_elements(self.begin):
+            for line in strange_elements(self.begin.rods):
                 caution.warn(f"simulate: at the start {line}")
         try:
             if self.controller is None:
@@ -166,7 +166,7 @@ class Task:
                 self.explain_start(error)
             elif isinstance(error, StepError) and len(error.solution.t):
                 told = law_without_number(self, *reached(error.solution)) or dead_point(self.dynamics, error.solution)
-                told = told or next(strange_elements(self.states(*reached(error.solution))), "")
+                told = told or next(strange_elements(self.states(*reached(error.solution)).rods), "")
                 told = told or runs_away(self, error.solution) or singular_at_end(self.dynamics, error.solution)
                 error.args = (f"{error}; {told}" if told else str(error),)
             raise

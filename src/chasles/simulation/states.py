@@ -284,6 +284,11 @@ class States:
         """A rod by its name: nodes, strains, stresses, curve, energy."""
         return rod_motion(self.mechanism, name, self.poses, self.twists, self.t)
 
+    @property
+    def rods(self) -> tuple[RodMotion, ...]:
+        """All rods of the system."""
+        return tuple(self.rod(rod.name) for rod in self.mechanism.system.rods)
+
     # ------------------------------------------------------------ in parts, for runs larger than memory
 
     def part(self, rows: slice) -> Self:

@@ -27,9 +27,10 @@ from chasles.relative.derivative.gather import (
     twice_b,
 )
 from chasles.relative.forward import LIMB
-from chasles.relative.forward_dependent import GROUP_TERM, add_to, forward_dynamics_dependent
+from chasles.relative.forward_dependent import forward_dynamics_dependent
 from chasles.relative.inverse_spatial import add6
 from chasles.relative.mass import COMPOSITE, columns_at, composite_momentum, gather_composites
+from chasles.relative.open_terms import GROUP_TERM, add_to
 from chasles.relative.tables import (
     CONSTANT,
     HEAD,

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from chasles.absolute.rods import element_states
+from chasles.model.rod_parts import own_parts
 from chasles.model.scale import length_of
 from chasles.model.system import System
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.bodies.linear_equations import StaticEquations
 from chasles.simulation.bodies.statics import BodyStatics, StaticIterate
 from chasles.simulation.bodies.tree_order import tree_order
-from chasles.simulation.rod_motion import RodMotion, rod_motion
+from chasles.simulation.rod_motion import RodMotion, rod_motion, strange_elements
 from chasles.simulation.start.values import Values
 
 MOVED = 1e-12  # the last correction, in 1 rad and lengths of the model
@@ -73,9 +74,12 @@ class BodyEquilibrium:
         return rod_motion(mechanism, name, self.poses, np.zeros((mechanism.n, 6)), self.statics.t)
 
     def __str__(self) -> str:
-        tips = [name for rod in self.system.rods for name in rod.bodies[-1:]]
+        own = [body.name for body in own_parts(self.system.bodies)]
+        tips = [*own, *(name for rod in self.system.rods for name in rod.bodies[-1:])]
         lines = [f"{self.stability} equilibrium, iterations in each load step: {', '.join(map(str, self.iterations))}"]
         lines += [f" {name}: {', '.join(f'{x:.9g}' for x in self.pose(name)[4:])}" for name in tips]
+        if self.unstable:
+            lines.append("the least push makes it leave; another start, or a damped run, may find a stable one")
         return "\n".join([*lines, f"largest force left: {self.residual:.2g} N or N m"])
 
     __repr__ = __str__
@@ -163,6 +167,11 @@ def body_equilibrium(system: System, q: Values | None, t: float, steps: int | No
         except NotFoundError as error:
             reason = error
     else:
+        mechanism, still = solver.statics.mechanism, np.zeros((solver.statics.mechanism.n, 6))
+        poses = mechanism.poses(start.q)
+        rods = [rod_motion(mechanism, rod.name, poses, still, t) for rod in system.rods]
+        if strange := next(strange_elements(rods), ""):
+            raise RuntimeError(f"equilibrium: none was found from a start at which {strange}")
         raise RuntimeError(
             f"equilibrium: with {attempt} load steps {reason}. Is there an equilibrium at all? If so, take more "
             "steps=..., start nearer (q=...; what hangs on a hinge has no stiffness before it hangs), or let the rod "

@@ -32,7 +32,7 @@ def doubts(system: System, initial: Mapping[str, Any], task: Task | None = None)
     """Lines on what may have been meant otherwise: values of a file's [initial], and of the run that is to be done."""
     found = [*_degrees(system, initial), *_loose(system), *_units(system)]
     if task is not None:
-        found += [*_beyond(task), *strange_elements(task.begin)]
+        found += [*_beyond(task), *strange_elements(task.begin.rods)]
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chasles.force.table import SCRATCH
+from chasles.force.table import FORCES, SCRATCH
 from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.lanes import like
@@ -20,9 +20,10 @@ from chasles.relative.algorithm import evaluate
 from chasles.relative.elimination import PLAN
 from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB
-from chasles.relative.forward_dependent import GROUP_TERM, WORK, forward_dynamics_dependent
+from chasles.relative.forward_dependent import forward_dynamics_dependent
 from chasles.relative.free_velocity import rates_from_body, stop_roots, to_body
 from chasles.relative.kinematics import STATE
+from chasles.relative.open_terms import GROUP_TERM, WORK
 from chasles.relative.tables import CONSTANT, GRAVITY, HEAD
 from chasles.simulation.tree.motion import PLACES
 
@@ -78,7 +79,7 @@ def rates(t, integers, tables, space, free, y, out, z):
         power += result[0]
     if free:
         stop_roots(topology, speeds, z)
-    loads = wrenches if acting else wrenches[0:0]
+    loads = wrenches if acting and table[FORCES.motion] != 0 else wrenches[0:0]  # else there are none but on joints
     accelerations(topology, numbers, places, speeds, tau, loads, plan, ratios, every, space, z)
     for k in range(nv):
         out[nv + k] = every[index[own + k]]
