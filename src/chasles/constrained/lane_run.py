@@ -84,7 +84,7 @@ class LaneRun:
         saved_t, saved_y = np.empty(rows), buffer(rows * size)
         arrays: list[Any] = [self.integers, self.p, lead.packed, lead.parameters, state]
         arrays += [self.row_work, self.work, self.vectors, counts, lead.times, saved_t, saved_y, tally, self.operations]
-        call = LaneCall(*arrays, limit, lead.plan.steps, lead.every)
+        call = LaneCall._make([*arrays, limit, lead.plan.steps, lead.every])
         flat_call(run_lanes, int(self.operations[OPERATIONS.loop]), call)
         saved, taken = int(counts[COUNTS.rows]), int(counts[COUNTS.step]) - lead.steps
         points = saved_y.reshape(rows, size, WIDTH)[:saved]
