@@ -70,7 +70,7 @@ WRONG = {
     ),
     "design": (
         TASK + "[parameters]\nwey = [0, 1]\n",
-        "parameters.wey: is no parameter .*; did you mean 'way'",
+        "parameters.wey: is not a parameter .*; did you mean 'way'",
     ),
     "way": (TASK + "[parameters]\nway = [0, 1]\n", "parameters: is not for by = 'optimize'"),
     "bounds": (

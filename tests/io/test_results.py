@@ -401,7 +401,7 @@ def test_damaged_and_foreign_files(tmp_path, whole):
     with h5py.File(file, "r+") as h5:
         del h5["header"]
         h5.create_dataset("header", data="{}")  # of variable length: an object to NumPy
-    with pytest.raises(ch.errors.ResultFileError, match="header is not a text"):
+    with pytest.raises(ch.errors.ResultFileError, match="header is neither a text"):
         ch.open(file)
 
 

@@ -223,8 +223,8 @@ def four_bar():
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"method": "rk4", "step": 0.01, "coordinates": "absolute"}, "joint coordinates"),
-        ({"method": "generalized_alpha", "step": 0.01, "coordinates": "absolute"}, "joint coordinates"),
+        ({"method": "rk4", "step": 0.01, "coordinates": "absolute"}, "are for GeneralizedAlpha"),
+        ({"method": "generalized_alpha", "step": 0.01, "coordinates": "absolute"}, "between steps"),
     ],
 )
 def test_what_lanes_cannot_do_runs_one_by_one(more, reason):

@@ -42,7 +42,12 @@ def test_some_begin_anew_and_masses_differ():
 
 def test_what_is_wrong_is_said_at_once():
     system = arm()
-    for given, said in [((0.0, 2), "step"), ((1e-3, 0), "members is 0"), ((1e-3, 2, np.zeros(3)), "q has shape")]:
+    for given, said in [
+        ((0.0, 2), "step is 0.0"),
+        ((np.nan, 2), "step is nan"),
+        ((1e-3, 0), "members is 0"),
+        ((1e-3, 2, np.zeros(3)), "q has shape"),
+    ]:
         with pytest.raises(ValueError, match=said):
             ch.BatchSimulation(system, *given)
     with pytest.raises(ValueError, match=r"did you mean|no number 'bodies.x.mass'"):

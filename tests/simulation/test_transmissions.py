@@ -247,7 +247,7 @@ def test_transmissions_in_files(text, tmp_path):
     [
         (
             'kind = "planetary_gear"\nsun = "A"\ncarrier = "C"\nteeth = [64, 20]',
-            r"constraints\[0\].teeth.*the teeth of the sun first",
+            r"constraints\[0\].teeth.*the number of the inner gear first",
         ),
         ('kind = "planetary_gear"\nsun = "A"\ncarrier = "D"\nteeth = [20, 64]', "there is no joint 'D'"),
         ('kind = "gear_pair"\njoints = ["A", "B"]\nteeth = [20]', r"teeth"),

@@ -51,11 +51,11 @@ def colored(mechanism: AbsoluteMechanism) -> Colors:
     count = int(color.max(initial=-1)) + 1
 
     def owners(groups: list[set[int]]) -> np.ndarray:
-        found = np.full((count, len(groups)), -1, dtype=np.int64)
+        table = np.full((count, len(groups)), -1, dtype=np.int64)
         for k, group in enumerate(groups):
             for body in group:
-                found[color[body], k] = body
-        return found
+                table[color[body], k] = body
+        return table
 
     of_joints = [
         {int(row[place]) for place in (JOINT.first, JOINT.second) if row[place] >= 0}
@@ -83,7 +83,7 @@ def translates(mechanism: AbsoluteMechanism) -> bool:
 def _of_forces(mechanism: AbsoluteMechanism) -> list[set[int]]:
     """Bodies that the force of each row may depend on; all, if its law sees what is elsewhere."""
     joints, n = mechanism.joint_tables.rows, mechanism.n
-    found = []
+    groups = []
     for row in force_rows(mechanism):
         if row[FORCE.seen]:
             return [set(range(n))]
@@ -92,5 +92,5 @@ def _of_forces(mechanism: AbsoluteMechanism) -> list[set[int]]:
             group = [int(joint[JOINT.first]), int(joint[JOINT.second])]
         else:
             group = [int(row[place]) for place in range(FORCE.first, FORCE.fourth + 1)]
-        found.append({body for body in group if 0 <= body < n})
-    return found
+        groups.append({body for body in group if 0 <= body < n})
+    return groups

@@ -216,11 +216,11 @@ def residuals_address() -> int:
 def store_slopes(owners, first, rows, size, out, at, slopes):
     """Tangents of residuals, `size` for each row of a table of owners, as derivatives along a body."""
     for i in range(rows):
-        own = owners[first + i]
-        if own >= 0:
+        body = owners[first + i]
+        if body >= 0:
             for k in range(TANGENTS):
                 for j in range(at + size * i, at + size * (i + 1)):
-                    slopes[own, k, j] = out[WIDTH * j + 1 + k]
+                    slopes[body, k, j] = out[WIDTH * j + 1 + k]
 
 
 @kernel(entry=True, allocates=True)
@@ -270,11 +270,11 @@ def residuals_of_states(
                 for i in range(n):
                     if color[i] == c:
                         set_direction(bodies, i, block, 0.0, motion, q, v, v)
-                own = slopes[s, block]
-                store_slopes(of_bodies, c * n, n, 6, out, 0, own)
-                store_slopes(of_bodies, c * n, n, 6, out, 6 * n, own)
+                along = slopes[s, block]
+                store_slopes(of_bodies, c * n, n, 6, out, 0, along)
+                store_slopes(of_bodies, c * n, n, 6, out, 6 * n, along)
                 for k in range(3):
-                    store_slopes(of_tiles, c * nt, nt, 3, out, 12 * n + 3 * nt * k, own)
-                store_slopes(of_joints, c * nv, nv, 1, out, 12 * n + 9 * nt, own)
+                    store_slopes(of_tiles, c * nt, nt, 3, out, 12 * n + 3 * nt * k, along)
+                store_slopes(of_joints, c * nv, nv, 1, out, 12 * n + 9 * nt, along)
         for j in range(size):
             values[s, j] = out[WIDTH * j]

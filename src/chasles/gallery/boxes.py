@@ -27,7 +27,7 @@ from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 
 DENSITY = 2700.0  # aluminum [kg/m³]
-STEP = 1e-3  # of all figures [s]
+FIGURE_STEP = 1e-3  # of all figures [s]
 TOP = (0.1, 0.2, 0.4)  # box of section 5.1 [m]
 LINK = (0.2, 0.1, 0.05)  # boxes of sections 5.2 and 5.3 [m]
 NO_GRAVITY = (0.0, 0.0, 0.0)
@@ -46,7 +46,7 @@ class Example:
     kept: tuple[str, ...] = ("energy",)
 
     def simulate(
-        self, end: float, *, space: Any = "SE3", method: Any = None, step: float | None = STEP, **options: Any
+        self, end: float, *, space: Any = "SE3", method: Any = None, step: float | None = FIGURE_STEP, **options: Any
     ) -> Run:
         """Simulate to `end` [s] in absolute coordinates; by default as the paper does, with RKMK4 (36) and 1 ms, but
         with the stabilization of `chasles.simulate` unless stabilization=None."""

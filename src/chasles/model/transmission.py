@@ -40,7 +40,7 @@ def planetary_gear(
     z_sun, z_ring = _positive(where, "teeth", teeth, 2)
     if not z_ring > z_sun:
         raise ValueError(
-            f"{where}: teeth is [{z_sun:g}, {z_ring:g}]; expected the teeth of the sun first, which has fewer"
+            f"{where}: teeth is [{z_sun:g}, {z_ring:g}]; expected the number of the inner gear first, which is smaller"
         )
     ratios = {sun: z_sun, ring: z_ring, carrier: -(z_sun + z_ring)}
     if len(ratios) < 3:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.gallery.boxes import STEP
+from chasles.gallery.boxes import FIGURE_STEP
 from chasles.reproduce.figure import Claim, Figure
 from chasles.reproduce.two_groups import (
     ROUNDING,
@@ -31,7 +31,7 @@ OPEN = "The paper gives no data of the linkage; those here are stated in `galler
 
 def _chaos() -> str:
     """When a run and one with half the step are a centimeter apart."""
-    first, second = motion(PENDULUM, "SE3", LONG), motion(PENDULUM, "SE3", LONG, STEP / 2)
+    first, second = motion(PENDULUM, "SE3", LONG), motion(PENDULUM, "SE3", LONG, FIGURE_STEP / 2)
     apart = abs(first.poses[:, :, 4:] - second.poses[::2, :, 4:]).max(axis=(1, 2))
     when = first.t[int(np.argmax(apart > 0.01))]
     return (
@@ -129,7 +129,7 @@ def figure_9() -> Figure:
         ),
     ]
     for (space, size), paper in zip(sizes.items(), (3e-7, 2.5e-7), strict=True):
-        twice = largest(gaps(FLOATING, space, "joint 1", END, 2 * STEP))
+        twice = largest(gaps(FLOATING, space, "joint 1", END, 2 * FIGURE_STEP))
         note = (
             f"{paper / size:.0f} times smaller than in print; with twice the step {twice:.1e} m. The paper gives no "
             "linear velocities; here the common center of mass is at rest."
@@ -143,7 +143,7 @@ def figure_10() -> Figure:
     sizes = {space: largest(energy_drift(FLOATING, space, END)) for space in SPACES}
     claims = [similar("The kinetic energy drifts are similar", "largest drift", sizes["SE3"], sizes["SO3xR3"])]
     for (space, size), paper in zip(sizes.items(), (1.2e-7, 8e-8), strict=True):
-        twice = largest(energy_drift(FLOATING, space, END, 2 * STEP))
+        twice = largest(energy_drift(FLOATING, space, END, 2 * FIGURE_STEP))
         note = f"{paper / size:.0f} times smaller than in print; with twice the step {twice:.1e} J."
         claims.append(printed(f"{SPACES[space]}", "largest drift at the stated step [J]", size, paper, note))
     return energy_figure(10, "Floating bodies: drift of the kinetic energy", FLOATING, BOTH, claims)

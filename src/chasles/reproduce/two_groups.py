@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display.style import BLUE, COLORS, GREEN, ORANGE
-from chasles.gallery.boxes import STEP, Example, example
+from chasles.gallery.boxes import FIGURE_STEP, Example, example
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.simulation.run import Run
 
@@ -29,23 +29,23 @@ def the(name: str) -> Example:
 
 
 @cache
-def motion(name: str, space: str, end: float, step: float = STEP) -> Run:
+def motion(name: str, space: str, end: float, step: float = FIGURE_STEP) -> Run:
     """As the paper integrates: (36) with the classical method, not stabilized."""
     return the(name).simulate(end, space=space, step=step, stabilization=None, progress=False)
 
 
-def gaps(name: str, space: str, joint: str, end: float, step: float = STEP) -> np.ndarray:
+def gaps(name: str, space: str, joint: str, end: float, step: float = FIGURE_STEP) -> np.ndarray:
     """Violation of a joint in space, (times, 3) [m]."""
     return the(name).gaps(motion(name, space, end, step), joint)
 
 
-def energy_drift(name: str, space: str, end: float, step: float = STEP) -> np.ndarray:
+def energy_drift(name: str, space: str, end: float, step: float = FIGURE_STEP) -> np.ndarray:
     """Total energy less that at the start [J]."""
     balance = motion(name, space, end, step).energies.balance
     return balance - balance[0]
 
 
-def largest(values: np.ndarray, until: float | None = None, step: float = STEP) -> float:
+def largest(values: np.ndarray, until: float | None = None, step: float = FIGURE_STEP) -> float:
     """Largest size, over the whole run or up to a time."""
     return float(abs(values if until is None else values[: round(until / step) + 1]).max())
 

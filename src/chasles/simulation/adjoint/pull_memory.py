@@ -8,7 +8,7 @@ from chasles.absolute.body_residuals import BodyResiduals
 from chasles.absolute.coloring import translates
 from chasles.absolute.residual_tangent import residuals_address
 from chasles.kernel.lanes import WIDTH, buffer
-from chasles.simulation.adjoint.pull_state import ACCOUNT, PULL, PULL_DUALS, ROOM, SPOT, SPOTS
+from chasles.simulation.adjoint.pull_state import ACCOUNT, PULL, PULL_DUALS, PULL_SPOT, ROOM, SPOTS
 
 
 def pull_memory(residuals: BodyResiduals, staged: bool = False, rows: int = 0) -> np.ndarray:
@@ -27,7 +27,7 @@ def pull_memory(residuals: BodyResiduals, staged: bool = False, rows: int = 0) -
         "of_joints": colors.joints,
         "chosen": chosen,
         "room": np.zeros(ROOM.size(head)),
-        "spots": np.zeros(SPOTS * SPOT.size(head)),
+        "spots": np.zeros(SPOTS * PULL_SPOT.size(head)),
         "account": np.zeros(rows * ACCOUNT.size(head)),
     }
     sizes = PULL.size, *(part.size for part in parts.values())

@@ -70,8 +70,8 @@ ROOM = Regions(
     of_spots=6 * SPOTS * _n,
 )
 room_of = ROOM.views
-SPOT = Regions("PullSpot", q=POSE * _n, work=WORK.count)
-spot_views, spot_size = SPOT.views, SPOT.total
+PULL_SPOT = Regions("PullSpot", q=POSE * _n, work=WORK.count)
+spot_views, spot_size = PULL_SPOT.views, PULL_SPOT.total
 
 
 @kernel

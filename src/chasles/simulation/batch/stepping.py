@@ -49,6 +49,8 @@ class BatchSimulation:
     ):
         if isinstance(members, bool) or not isinstance(members, int | np.integer) or members < 1:
             raise ValueError(f"{CALLER}: members is {members!r}; expected a positive whole number")
+        if not (np.isfinite(step) and step > 0):
+            raise ValueError(f"{CALLER}: step is {step!r}; expected a positive number [s]")
         values = as_values(parameters)
         for name, value in values.items():
             if value.ndim == 0 or len(value) != members:
