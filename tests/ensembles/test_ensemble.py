@@ -319,13 +319,23 @@ def test_nothing_finished_is_computed_again(tmp_path):
     with pytest.raises(ValueError, match="exists already"):
         ensemble(slow, set={"x": "0:1:4"}, file=file)
     same(found, ensemble(slow, set={"x": "0:1:4"}, file=file, resume=True))  # nothing is left to compute
-    with pytest.raises(ValueError, match="finished study with other values of"):
+    with pytest.raises(
+        ValueError, match="finished study with other values of 'design', 'values of the grid', 'members'; write"
+    ):
         ensemble(slow, set={"x": "0:1:5"}, file=file, resume=True)
 
 
 def test_a_study_that_cannot_begin_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match=r"reactions\.elbwo"):
         ensemble(ARM, set={"length": [1, 2]}, quantities="peak(reactions.elbwo)", file=tmp_path / "s.h5")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_that_is_not_there_is_told_before_any_member_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr("chasles.ensembles.executor.ANSWER", 0.2)
+    monkeypatch.setattr(Work, "member", lambda *_, **__: pytest.fail("a member was computed"))
+    with pytest.raises(ValueError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        ensemble(ARM, set={"length": [1, 2]}, quantities=WANTED, executor="tcp://127.0.0.1:9", file=tmp_path / "s.h5")
     assert not list(tmp_path.iterdir())
 
 
