@@ -55,6 +55,13 @@ def check_executor(executor: Any) -> None:
             raise ValueError(f"ensemble: executor is {executor}; expected {WHERE}")
         return
     with _client(executor) as client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError:
+            at = client.scheduler.address
+            raise ValueError(
+                f"ensemble: the dask scheduler at {at} has no workers; start some, such as: dask worker {at}"
+            ) from None
         same_versions(client)
 
 
