@@ -1,5 +1,6 @@
 """Ensembles: the same whoever computes them, after a kill too; failures are kept; closed forms of statistics."""
 
+import contextlib
 import errno
 import json
 import os
@@ -652,3 +653,22 @@ def test_a_batch_over_parameters_of_a_model_file():
         study.run_batch({"mas": mass})
     with pytest.raises(ValueError, match="nothing is given for each member"):
         study.run_batch({"mass": 1.0})
+
+
+def begins(x):
+    os.write(1, b"begun\n")
+    time.sleep(2 * x)
+    return x
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_workers_end_with_a_study_that_is_killed():
+    command = "from tests.ensembles.test_ensemble import *; ensemble(begins, set={'x': [0.5] * 400}, executor=1)"
+    with subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout.readline() == b"begun\n"
+            process.kill()
+            process.communicate(timeout=20)  # until nobody holds the pipe: the worker would for 400 s
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from chasles.ensembles.work import ERROR, MemberOutcome, Work
@@ -79,6 +80,15 @@ def in_this_process(work: Work, members: Sequence[Member]) -> Iterator[Finished]
 def _prepare(work: Work) -> None:
     global _work
     _work = work
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone: killed, it cannot tell its workers."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _chunk(members: Sequence[Member]) -> list[Finished]:
