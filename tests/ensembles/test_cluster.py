@@ -28,6 +28,17 @@ def test_a_scheduler_by_its_address():
     assert found["square"].tolist() == [1.0, 4.0]
 
 
+@pytest.mark.filterwarnings("ignore")  # of dask
+def test_a_scheduler_without_workers_is_refused(monkeypatch, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("chasles.ensembles.executor.ANSWER", 2.0)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, protocol="tcp://") as cluster:
+        at = cluster.scheduler_address
+        with pytest.raises(ValueError, match=f"the dask scheduler at {at} has no workers; start some"):
+            ensemble(waits, set={"x": [1.0, 2.0]}, executor=at, file=tmp_path / "s.h5")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.study  # two more processes that load everything
 @pytest.mark.filterwarnings("ignore")  # of dask, about the worker that is gone
 def test_a_worker_that_is_killed_loses_nothing():

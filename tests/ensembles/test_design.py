@@ -43,6 +43,12 @@ def test_rotations_are_uniform():
 def test_units():
     assert distribution("normal(25 mm, 0.5 mm)").numbers == (0.025, 0.0005)
     np.testing.assert_allclose(values_of("angle", "0 deg:90 deg:3"), [0, np.pi / 4, np.pi / 2])
+    for given in ("[40 mm, 6 cm, 0.1]", ["40 mm", "6 cm", 0.1], '["40 mm", "6 cm", 0.1]'):
+        np.testing.assert_allclose(values_of("length", given), [0.04, 0.06, 0.1], rtol=1e-15)
+    with pytest.raises(ValueError, match=r"length=\[40 mm, 6 cn\]: unit 'cn'"):
+        values_of("length", "[40 mm, 6 cn]")
+    with pytest.raises(ValueError, match="length: expected a list of finite numbers"):
+        values_of("length", "[]")
 
 
 @pytest.mark.parametrize(

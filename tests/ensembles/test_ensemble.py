@@ -1,5 +1,6 @@
 """Ensembles: the same whoever computes them, after a kill too; failures are kept; closed forms of statistics."""
 
+import contextlib
 import errno
 import json
 import os
@@ -319,13 +320,23 @@ def test_nothing_finished_is_computed_again(tmp_path):
     with pytest.raises(ValueError, match="exists already"):
         ensemble(slow, set={"x": "0:1:4"}, file=file)
     same(found, ensemble(slow, set={"x": "0:1:4"}, file=file, resume=True))  # nothing is left to compute
-    with pytest.raises(ValueError, match="finished study with other values of"):
+    with pytest.raises(
+        ValueError, match="finished study with other values of 'design', 'values of the grid', 'members'; write"
+    ):
         ensemble(slow, set={"x": "0:1:5"}, file=file, resume=True)
 
 
 def test_a_study_that_cannot_begin_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match=r"reactions\.elbwo"):
         ensemble(ARM, set={"length": [1, 2]}, quantities="peak(reactions.elbwo)", file=tmp_path / "s.h5")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_that_is_not_there_is_told_before_any_member_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr("chasles.ensembles.executor.ANSWER", 0.2)
+    monkeypatch.setattr(Work, "member", lambda *_, **__: pytest.fail("a member was computed"))
+    with pytest.raises(ValueError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        ensemble(ARM, set={"length": [1, 2]}, quantities=WANTED, executor="tcp://127.0.0.1:9", file=tmp_path / "s.h5")
     assert not list(tmp_path.iterdir())
 
 
@@ -642,3 +653,22 @@ def test_a_batch_over_parameters_of_a_model_file():
         study.run_batch({"mas": mass})
     with pytest.raises(ValueError, match="nothing is given for each member"):
         study.run_batch({"mass": 1.0})
+
+
+def begins(x):
+    os.write(1, b"begun\n")
+    time.sleep(2 * x)
+    return x
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_workers_end_with_a_study_that_is_killed():
+    command = "from tests.ensembles.test_ensemble import *; ensemble(begins, set={'x': [0.5] * 400}, executor=1)"
+    with subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout.readline() == b"begun\n"
+            process.kill()
+            process.communicate(timeout=20)  # until nobody holds the pipe: the worker would for 400 s
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)

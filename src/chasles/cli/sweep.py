@@ -27,7 +27,8 @@ def sweep(
         Parameter(
             name="--set",
             negative=(),
-            help="A range, length=0.4:0.6:21 or gain=1:100:5:log, a list, or one value; repeatable.",
+            help='A range, length=0.4:0.6:21 or gain=1:100:5:log, a list, "length=[40 mm, 60 mm]", or one value; '
+            "repeatable.",
         ),
     ] = None,
     sample: Annotated[

@@ -144,8 +144,10 @@ def saltelli(points: np.ndarray) -> np.ndarray:
 
 
 def values_of(name: str, given: Any) -> np.ndarray | None:
-    """The values that a parameter takes: "0.4:0.6:21" (evenly), "1:100:5:log", a list or an array; None if it is one
-    value."""
+    """The values that a parameter takes: "0.4:0.6:21" (evenly), "1:100:5:log", a list, also as a text with units,
+    "[40 mm, 60 mm]", or an array; None if it is one value."""
+    if isinstance(given, str) and (listed := re.fullmatch(r"\s*\[(.*)\]\s*", given)):
+        given = [part.strip(" \t\"'") for part in listed[1].split(",") if part.strip()]
     if isinstance(given, str) and given.count(":") in (2, 3):
         first, last, count, *how = (part.strip() for part in given.split(":"))
         low, high = _end(name, given, first), _end(name, given, last)
@@ -159,6 +161,8 @@ def values_of(name: str, given: Any) -> np.ndarray | None:
             raise ValueError(f"{name}={given}: a logarithmic range needs ends above 0")
         return np.geomspace(low, high, int(count)) if how else np.linspace(low, high, int(count))
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        if not isinstance(given, np.ndarray) and any(isinstance(one, str) for one in given):
+            given = [_end(name, f"[{', '.join(map(str, given))}]", str(one)) for one in given]
         found = np.asarray(given, dtype=float)
         if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
             raise ValueError(f"{name}: expected a list of finite numbers, each a value of the parameter")

@@ -19,7 +19,7 @@ from chasles.constraint.errors import AssemblyError
 from chasles.display.progress import Progress
 from chasles.ensembles.collected import BYTES_AT_ONCE, in_arrays, size_of
 from chasles.ensembles.design import Design, design_of
-from chasles.ensembles.executor import Member, computed
+from chasles.ensembles.executor import Member, check_executor, computed
 from chasles.ensembles.journal import Journal, other_parts
 from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble, plain
@@ -81,6 +81,7 @@ def ensemble(
     values = plan.values()
     members = DesignMembers(values, range(plan.members))
     check(work, members[0][1])
+    check_executor(executor)
     if not callable(model):
         _try_extremes(work, values, members)
     if folder is not None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from chasles.ensembles.work import ERROR, MemberOutcome, Work
@@ -40,11 +42,28 @@ def computed(work: Work, members: Sequence[Member], executor: Any = None) -> Ite
     if executor is None:
         yield from in_this_process(work, members)
     elif isinstance(executor, int) and not isinstance(executor, bool):
-        if executor < 1:
-            raise ValueError(f"ensemble: executor is {executor}; expected {WHERE}")
         yield from in_processes(work, members, executor)
     else:
         yield from on_cluster(work, members, executor)
+
+
+def check_executor(executor: Any) -> None:
+    """ValueError for an executor that cannot compute: said before the first member is computed."""
+    if executor is None:
+        return
+    if isinstance(executor, int) and not isinstance(executor, bool):
+        if executor < 1:
+            raise ValueError(f"ensemble: executor is {executor}; expected {WHERE}")
+        return
+    with _client(executor) as client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError:
+            at = client.scheduler.address
+            raise ValueError(
+                f"ensemble: the dask scheduler at {at} has no workers; start some, such as: dask worker {at}"
+            ) from None
+        same_versions(client)
 
 
 def in_this_process(work: Work, members: Sequence[Member]) -> Iterator[Finished]:
@@ -61,6 +80,15 @@ def in_this_process(work: Work, members: Sequence[Member]) -> Iterator[Finished]
 def _prepare(work: Work) -> None:
     global _work
     _work = work
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone: killed, it cannot tell its workers."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _chunk(members: Sequence[Member]) -> list[Finished]:
@@ -119,19 +147,9 @@ def require_importable(work: Work) -> None:
 
 def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Finished]:
     """On the workers of a dask scheduler: a Client, or its address."""
-    try:
-        from distributed import Client, as_completed
-    except ImportError:
-        raise ImportError("ensemble: a cluster needs dask: pip install 'chasles[cluster]'") from None
-    client, ours = where, False
-    if isinstance(where, str):
-        try:
-            client, ours = Client(where, timeout=ANSWER), True
-        except (OSError, ValueError) as error:  # a TimeoutError is an OSError
-            raise ValueError(f"ensemble: no dask scheduler answers at {where}: {error}") from None
-    elif not isinstance(where, Client):
-        raise ValueError(f"ensemble: executor is {where!r}; expected {WHERE}")
-    try:
+    with _client(where) as client:
+        from distributed import as_completed
+
         same_versions(client)
         sent = client.scatter(work, broadcast=True)
         workers = max(1, sum(client.nthreads().values()))
@@ -141,9 +159,28 @@ def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Fi
         for one in as_completed(futures):
             yield from one.result()
             one.release()
+
+
+@contextmanager
+def _client(where: Any) -> Iterator[Any]:
+    """A Client, or one that is made for an address and closed at the end."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("ensemble: a cluster needs dask: pip install 'chasles[cluster]'") from None
+    if isinstance(where, Client):
+        yield where
+        return
+    if not isinstance(where, str):
+        raise ValueError(f"ensemble: executor is {where!r}; expected {WHERE}")
+    try:
+        client = Client(where, timeout=ANSWER)
+    except (OSError, ValueError) as error:  # a TimeoutError is an OSError
+        raise ValueError(f"ensemble: no dask scheduler answers at {where}: {error}") from None
+    try:
+        yield client
     finally:
-        if ours:
-            client.close()
+        client.close()
 
 
 def _version() -> str:

@@ -26,7 +26,14 @@ class JournalError(ValueError):
     """A journal that is not of this study, or no journal."""
 
 
-IN_WORDS = {"digest": "content of the model", "points": "values of the grid", "kind": "design", "n": "samples"}
+IN_WORDS = {
+    "axes": "values of the grid",
+    "digest": "content of the model",
+    "kind": "design",
+    "n": "samples",
+    "points": "values of the grid",
+    "shape": "members",
+}
 
 
 def other_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -38,7 +45,7 @@ def other_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
             found += [f"{name}.{part}" for part in sorted({*a, *b}) if a.get(part) != b.get(part)]
         elif a != b:
             found.append(IN_WORDS.get(name, name))
-    return ", ".join(map(repr, found))
+    return ", ".join(map(repr, dict.fromkeys(found)))
 
 
 class Journal:

@@ -9,7 +9,7 @@ METRICS = ("mass", "unit")
 
 
 def _number(method: str, name: str, value: object, low: float, high: float, expected: str) -> None:
-    if not (isinstance(value, int | float) and low <= value < high):
+    if not (isinstance(value, int | float) and low <= value <= high):
         raise ValueError(f"{method}: {name} is {value!r}; expected {expected}")
 
 

@@ -23,11 +23,21 @@ from tests.absolute.systems import slow_top
         (lambda: ch.integrate.BLieDF(5, "first"), "first commutators alone give order 4"),
         (lambda: ch.integrate.HalfExplicit(2), "order is 2; expected 3 or 4 or 5"),
         (lambda: ch.integrate.Rattle(0.5), "tolerance is 0.5"),
+        (lambda: ch.integrate.GeneralizedAlpha(tolerance=0.011), "tolerance is 0.011; expected a number from 1e-14 to"),
     ],
 )
 def test_methods_refuse(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", ["GeneralizedAlpha", "BLieDF", "Rattle", "EnergyMomentum", "RadauIIA"])
+def test_methods_take_the_limits_that_their_messages_name(name):
+    method = getattr(ch.integrate, name)
+    with pytest.raises(ValueError, match=r"tolerance is 0\.5; expected a number from") as refused:
+        method(tolerance=0.5)
+    low, high = (float(text) for text in re.findall(r"1e-\d+", str(refused.value)))
+    assert (method(tolerance=low).tolerance, method(tolerance=high).tolerance) == (low, high)
 
 
 @pytest.mark.parametrize("method", [ch.integrate.GeneralizedAlpha(index=3), ch.integrate.Rattle()], ids=str)
