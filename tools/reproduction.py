@@ -4,6 +4,7 @@ FOLDER is the output folder of the command, with the JSON files of all figures.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -18,10 +19,10 @@ def accepted(low: float | None, high: float | None) -> str:
 
 
 def cell(text: str) -> str:
-    """Text that no Markdown reads otherwise."""
-    for character in "\\|*_^":
-        text = text.replace(character, "\\" + character)
-    return text
+    """Text that no Markdown reads otherwise; code between backticks stays as it is."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([\\|*_^])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def table(folder: Path) -> str:

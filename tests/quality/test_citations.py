@@ -10,9 +10,9 @@ from chasles.reproduce import ALIASES
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "docs", "tests", "tools", "benchmarks", "examples")
-# a number that stood for a paper: "000 eq. (3)", "source 004", test_003_31, gallery.source_000
+# a number that stood for a paper: "000 eq. (3)", "source 004", test_003_31, gallery.source_000; Markdown has \_ too
 NUMBER = re.compile(
-    r"(?:\b[Ss]ource |\b[Pp]aper |test_|[a-z]_)00[0-4]\b|(?<![\d.,_ ])\b00[0-4] (?:eqs?\.|\(|section|appendix|table)"
+    r"(?:\b[Ss]ource |\b[Pp]aper |test_|[a-z]\\?_)00[0-4]\b|(?<![\d.,_ ])\b00[0-4] (?:eqs?\.|\(|section|appendix|table)"
 )
 # "Arnold 2015", "Bennett (1903)"
 PLAIN = re.compile(r"[A-Z][a-zé]+(?: and [A-Z][a-zü]+| et al\.)?,? \(?(?:19|20)\d\d\b")
