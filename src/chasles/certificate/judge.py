@@ -21,6 +21,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
+from chasles.model.rod_parts import shown_name
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 from chasles.simulation.runaway import LARGEST_USABLE, usable
@@ -379,7 +380,8 @@ class Judge:
         value, place = float(worst.max(initial=0.0)), ""
         if value > 0:
             k, i = np.unravel_index(int(np.argmax(worst)), worst.shape)
-            place = f"; largest at {self.motion.names[int(k)]!r}, t = {t[int(i)]:.4g} s"
+            name = shown_name(self.task.dynamics.mechanism.system.joints, self.motion.names[int(k)])
+            place = f"; largest at {name!r}, t = {t[int(i)]:.4g} s"
         which = "whole run" if self.part is None else f"t = {self.part[0]:g} to {self.part[1]:g} s"
         scope = "all joints" if not self.without else f"without {', '.join(map(repr, self.without))}"
         self.findings.insert(

@@ -14,6 +14,7 @@ from chasles.certificate.checkpoints import one_step
 from chasles.certificate.verdict import Finding
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.method import RKMK, Exponentials
+from chasles.model.rod_parts import shown_name
 from chasles.simulation.laws.samples import items_with_laws
 from chasles.simulation.runaway import LARGEST_USABLE
 
@@ -131,5 +132,6 @@ def first_step(judge: Judge, atol: np.ndarray) -> list[Finding]:
     one, two = (judge.moved(t, np.stack([task.state, state])) for state in (mine, other.y[-1]))
     errors = judge.scale(judge.motion, two).errors(one, two).max(axis=(1, 2), initial=0.0)
     worst = int(np.argmax(errors))
-    note = f"against an explicit run over it, largest at {judge.motion.names[worst]!r}"
+    name = shown_name(task.dynamics.mechanism.system.joints, judge.motion.names[worst])
+    note = f"against an explicit run over it, largest at {name!r}"
     return [Finding(FIRST_STEP, float(errors[worst]), LOOSER * judge.tolerance, note)]

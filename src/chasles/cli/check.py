@@ -116,7 +116,7 @@ def report(study: Any) -> dict[str, Any]:
     """What there is to say of a model."""
     import numpy as np
 
-    from chasles.model.rod_parts import own_parts
+    from chasles.model.rod_parts import own_parts, shape_equations
     from chasles.relative.determined import require_determined
     from chasles.simulation.mobility import mobility
     from chasles.simulation.start.doubts import doubts
@@ -188,11 +188,12 @@ def report(study: Any) -> dict[str, Any]:
         result |= {
             "freedoms": found.generic.freedoms,
             "equations": found.equations,
+            "equations_of_shapes": (inside := shape_equations(system.joints)),
             "redundant": found.redundant,
             "redundant_of": list(found.generic.dependent) if found.redundant else [],
             "singular": found.singular,
         }
-        result["lines"] = [*str(found).split("\n"), *_driven(system), *_not_unique(task)]
+        result["lines"] = [*_counted(found, inside), *_driven(system), *_not_unique(task)]
     except ValueError:
         if not result["mistakes"]:  # else it is one of them
             raise
@@ -208,6 +209,16 @@ def report(study: Any) -> dict[str, Any]:
     except ValueError as error:
         result["lines"].append(f"absolute coordinates: not possible, because {error}")
     return result
+
+
+def _counted(found: Any, inside: int) -> list[str]:
+    """Freedoms and equations, without those that users did not write: inside of rods and reduced bodies."""
+    first, *others = str(found).split("\n")
+    if not inside:
+        return [first, *others]
+    own, freedoms = found.equations - inside, first.split(",", maxsplit=1)[0]
+    more = f"{inside} more hold the nodes of rods and reduced bodies on their shapes"
+    return [f"{freedoms}, {own} constraint equation{'' if own == 1 else 's'}; {more}", *others]
 
 
 def _driven(system: Any) -> list[str]:

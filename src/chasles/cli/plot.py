@@ -23,7 +23,7 @@ def plot(
             "drift, steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
             "forces.NAME (of springs, laws, bushings, drives, couplings, joints), events, "
             "bodies.NAME.position, .velocity, .acceleration, .orientation, .twist, .path, the same of frames.NAME, "
-            "work-precision; without names an overview."
+            "rods.NAME.moment, .torque, .axial, .shear or .energy, work-precision; without names an overview."
         ),
     ],
     output: Annotated[

@@ -303,6 +303,22 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, matrix.tolist()))
 
 
+def shown_name(joints: Sequence[Joint], name: str) -> str:
+    """What to call a joint: one inside of a rod or reduced body by the mode or shape that it follows."""
+    leaders = (joint.mimic for joint in joints if joint.name == name and isinstance(joint, OfRod))
+    return next(leaders, None) or name
+
+
+def followers(joints: Sequence[Joint]) -> set[str]:
+    """Names of the joints inside of rods and reduced bodies that only follow a mode or shape, which says the same."""
+    return {joint.name for joint in joints if isinstance(joint, OfRod) and joint.mimic is not None}
+
+
+def shape_equations(joints: Sequence[Joint]) -> int:
+    """Constraint equations inside of rods and reduced bodies, which hold their nodes on their strains or shapes."""
+    return sum(6 - (joint.nv if joint.mimic is None else 0) for joint in joints if isinstance(joint, OfRod))
+
+
 def own_parts(items: Sequence[Any]) -> tuple[Any, ...]:
     """What was given of them: a carrier of rods without them, and nothing of rods."""
     bare = (item.bare if isinstance(item, Carrier) else item for item in items)

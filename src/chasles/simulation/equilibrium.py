@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from chasles.simulation.bodies.equilibrium import BodyEquilibrium, body_equilibr
 from chasles.simulation.closed.allowed import running_constraints
 from chasles.simulation.closed.statics import ClosedStatics
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
+from chasles.simulation.rod_motion import RodMotion, rod_motion
 from chasles.simulation.start.values import Values, by_name
 from chasles.simulation.tree.statics import ROUNDING, Point, Statics
 
@@ -51,6 +53,22 @@ class Equilibrium:
     units: tuple[str, ...] = ()  # of the numbers in q, "rad", "m", or nothing for quaternions
     running: tuple[str, ...] = ()  # constraints, such as drives, that move at this time
     weakest: str = ""  # the joint that moves most where displacements raise the energy least
+    mechanism: Any = field(default=None, compare=False)
+    t: float = 0.0  # [s], of forces and drives
+
+    @property
+    def poses(self) -> np.ndarray:
+        """Poses of the bodies, (bodies, 7)."""
+        return np.asarray(self.mechanism.poses(self.q))
+
+    def pose(self, body: str) -> np.ndarray:
+        """Pose of a body, or of a node of a rod, by its name."""
+        system = self.mechanism.system
+        return self.poses[[one.name for one in system.bodies].index(system.body(body).name)]
+
+    def rod(self, name: str) -> RodMotion:
+        """A rod by its name: nodes, strains, stresses, curve, energy."""
+        return rod_motion(self.mechanism, name, self.poses, np.zeros((len(self.poses), 6)), self.t)
 
     def __str__(self) -> str:
         lines = [f"{self.stability} equilibrium, found in {self.iterations} iterations"]
@@ -147,7 +165,7 @@ def equilibrium(
         if (np.abs(point.left) <= tolerance * scale).all():
             point = _polished(statics, point, scale)
             residual = float(np.abs(point.left).max(initial=0.0))
-            told = statics.found(point) | {"weakest": _weakest(mechanism, point)}
+            told = statics.found(point) | {"weakest": _weakest(mechanism, point), "mechanism": mechanism, "t": t}
             if isinstance(mechanism, ClosedMechanism):
                 told["running"] = running_constraints(mechanism, point.q, t)
             return Equilibrium(point.q, residual, iteration, point.stiffness, point.error, **told)

@@ -14,11 +14,11 @@ import numpy as np
 
 from chasles.force.build import is_passive
 from chasles.lie import pose as pose_group
-from chasles.model.body import GROUND
+from chasles.model.body import GROUND, Body
 from chasles.model.constraint import Coupling, Drive
 from chasles.model.force import BetweenBodies, Bushing, Force, JointForce
 from chasles.model.joint import Joint
-from chasles.model.rod_parts import own_parts
+from chasles.model.rod_parts import OfRod, own_parts
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -188,7 +188,13 @@ def _alone(states: Any, force: Force | None = None, joint: Joint | None = None, 
     system = _tree(states)
     joints = [_bare(one, fields if joint is not None and one.name == joint.name else ()) for one in system.joints]
     acting = () if force is None else (force,)
-    return Mechanism(system.rearranged(joints=joints, forces=acting, actuators=()))
+    # joints that follow others have coordinates of their own here, and a link of a rod no mass: none of it matters
+    bodies = [_heavy(body) if isinstance(body, OfRod) and not body.mass else body for body in system.bodies]
+    return Mechanism(system.rearranged(bodies=bodies, joints=joints, forces=acting, actuators=()))
+
+
+def _heavy(body: Body) -> Body:
+    return replace(body, mass=1.0, inertia=(1.0, 1.0, 1.0))
 
 
 def _bare(joint: Joint, kept: tuple[str, ...]) -> Joint:

@@ -78,8 +78,8 @@ class RodMotion:
 
     @cached_property
     def sections(self) -> np.ndarray:
-        """Stresses in the sections at the nodes, (times, nodes, 6): of order four. At an inner node that of the two
-        sides' mean, which differ by what acts there."""
+        """Stresses in the sections at the nodes, (times, nodes, 6): of order four, or two with `strains=`. At an inner
+        node that of the two sides' mean, which differ by what acts there. With modes those of the polynomials."""
         first, second = self._states.first, self._states.second
         found = np.concatenate([first, second[..., -1:, :]], axis=-2)
         found[..., 1:-1, :] = 0.5 * (first[..., 1:, :] + second[..., :-1, :])
@@ -124,7 +124,10 @@ class JointedRodMotion(RodMotion):
         stress[..., own] = stiffness_of(rod) / mesh.lengths[:, None] * between
         energy = 0.5 * (stress[..., own] * between).sum(axis=-1)
         rest = np.broadcast_to(mesh.rest + grown, X.shape)
-        return ElementStates(X, rest, np.zeros_like(X), stress, stress, stress, stress, energy)
+        at_ends = with_ends(stress)  # what is in the middles of elements goes on to the ends as a line
+        first, second = stress.copy(), stress.copy()
+        first[..., 0, :], second[..., -1, :] = at_ends[..., 0, :], at_ends[..., -1, :]
+        return ElementStates(X, rest, np.zeros_like(X), stress, first, second, stress, energy)
 
 
 class ModalRodMotion(RodMotion):
@@ -161,7 +164,7 @@ class ModalRodMotion(RodMotion):
         at_nodes = at_nodes * rod.stiffness_along(mesh.s)
         first[..., own], second[..., own] = at_nodes[..., :-1, :], at_nodes[..., 1:, :]
         rest = np.broadcast_to(mesh.rest + grown, X.shape)
-        return ElementStates(X, rest, np.zeros_like(X), mean, mean, first, second, energy)
+        return ElementStates(X, rest, np.zeros_like(X), mean, first, second, mean, energy)
 
 
 def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray, t: ArrayLike) -> RodMotion:
@@ -194,9 +197,27 @@ def strange_elements(motions: Iterable[RodMotion]) -> Iterator[str]:
             )
 
 
+def with_ends(means: np.ndarray) -> np.ndarray:
+    """Numbers of the elements (..., elements, 6), and before and after them those at the ends, on the line through the
+    two nearest middles."""
+    if means.shape[-2] < 2:
+        return np.concatenate([means, means, means], axis=-2)
+    start, end = (1.5 * means[..., [k], :] - 0.5 * means[..., [next_one], :] for k, next_one in ((0, 1), (-1, -2)))
+    return np.concatenate([start, means, end], axis=-2)
+
+
+def largest_fiber_strain(rod: Rod, strains: np.ndarray) -> float:
+    """Of all elements and of both ends, where that of a clamped rod is: strains are means of the elements."""
+    s = np.concatenate([[0.0], 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:]), [rod.length]])
+    return float(_fiber_strains(rod, with_ends(strains), s).max())
+
+
 def fiber_strains(rod: Rod, strains: np.ndarray) -> np.ndarray:
     """|extension| + |curvature| times the distance from the axis + |twist| times it, at most, of each element."""
-    middles = 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:])
-    y, z = np.array([rod.outline(float(s)) for s in middles]).T
+    return _fiber_strains(rod, strains, 0.5 * (rod.mesh.s[:-1] + rod.mesh.s[1:]))
+
+
+def _fiber_strains(rod: Rod, strains: np.ndarray, places: np.ndarray) -> np.ndarray:
+    y, z = np.array([rod.outline(float(s)) for s in places]).T
     own = np.abs(strains) * [not rod.strains or name in rod.strains for name in STRAINS]
     return np.asarray(own[..., 0] * np.hypot(y, z) + own[..., 3] + own[..., 1] * z + own[..., 2] * y)

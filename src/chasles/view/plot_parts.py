@@ -11,6 +11,7 @@ from chasles.display.style import plain, shortened
 from chasles.io.result.quantities import with_reactions
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import followers
 from chasles.model.scale import length_of
 from chasles.simulation.named_forces import named_forces
 from chasles.view.plot_panel import CURVE, OVER_TIME, SPACE, Panel
@@ -65,7 +66,8 @@ def joint_panels(run: Any, rest: str) -> list[Panel]:
 
 def all_joints(run: Any, level: int = 0) -> list[Panel]:
     """The coordinates of all joints, or their velocities or accelerations."""
-    moving = run.moving_joints
+    inside = followers(run.system.joints)
+    moving = [joint for joint in run.moving_joints if joint.name not in inside]
     if not moving:
         raise ValueError("plot: joints: no joint of this run moves")
     return _by_unit(run, moving, level, "joints")

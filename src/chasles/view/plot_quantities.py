@@ -10,6 +10,7 @@ import numpy as np
 
 from chasles.display.style import shortened
 from chasles.io.result.quantities import with_reactions
+from chasles.model.rod_parts import followers
 from chasles.view.plot_panel import AS_COUNTS, AS_SIZES, AS_STAIRS, BARS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,
@@ -70,7 +71,8 @@ def names(run: Any) -> Iterator[str]:
     yield from (f"energy.{part}" for part in ALONE)
     if run.constraints:
         yield from ("drift", "drift.velocity")
-    moving = run.moving_joints
+    inside = followers(run.system.joints)
+    moving = [joint for joint in run.moving_joints if joint.name not in inside]
     if moving:
         yield from ("joints", "joints.velocity")
     for joint in moving:

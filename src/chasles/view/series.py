@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
+from chasles.model.rod_parts import followers
 from chasles.simulation.named_forces import named_holds
 from chasles.view.reduce import kept
 
@@ -42,7 +43,7 @@ def left_out(notes: list[str] | None, what: str, error: Exception) -> None:
 
 def series_of(run: Any, notes: list[str] | None = None) -> list[Series]:
     """All curves of a run; `notes` takes what could not be computed."""
-    known = {joint.name for joint in run.moving_joints}
+    known = {joint.name for joint in run.moving_joints} - followers(run.mechanism.system.joints)
     joints = [joint for joint in run.mechanism.system.joints if joint.name in known]
     count = 6 + sum(joint.nq + joint.nv for joint in joints)
     points = int(np.clip(NUMBERS // count, *POINTS))
