@@ -347,7 +347,7 @@ def test_constraints_go_with_an_attached_system():
         (lambda: ch.model.gear_pair("gear", ("a", "b"), (20, 0)), "teeth is .* expected 2 positive numbers"),
         (lambda: ch.model.gear_pair("gear", ("a", "b", "c"), (20, 10)), "names of 2 different joints"),
         (lambda: ch.model.planetary_gear("set", "s", "s", (20, 60), "r"), "names of different joints"),
-        (lambda: ch.model.planetary_gear("set", "s", "c", (60, 20), "r"), "the teeth of the sun first"),
+        (lambda: ch.model.planetary_gear("set", "s", "c", (60, 20), "r"), "the number of the inner gear first"),
         (lambda: ch.model.rack_and_pinion("rack", "p", "r", 0.0), "radius is 0"),
         (lambda: ch.model.lead_screw("screw", "s", 0.0), "lead is 0"),
         (lambda: ch.Rolling("roll", ("one", "two"), -1.0), "radius is -1"),

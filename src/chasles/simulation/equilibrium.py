@@ -53,7 +53,7 @@ class Equilibrium:
     units: tuple[str, ...] = ()  # of the numbers in q, "rad", "m", or nothing for quaternions
     running: tuple[str, ...] = ()  # constraints, such as drives, that move at this time
     weakest: str = ""  # the joint that moves most where displacements raise the energy least
-    mechanism: Any = field(default=None, compare=False)
+    mechanism: Any = field(default=None, compare=False, repr=False)
     t: float = 0.0  # [s], of forces and drives
 
     @property
