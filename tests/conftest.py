@@ -106,6 +106,16 @@ def interruptible() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def quick_look_at_laws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates call each law a million times to see where it changes: seconds, in hundreds of tests of other
+    things. The tests of the certificate and of that search look as closely."""
+    if not request.node.path.relative_to(TESTS).as_posix().startswith(("certificate", "simulation/test_scan.py")):
+        from tests.simulation.work import look_quickly
+
+        look_quickly(monkeypatch.setattr)
+
+
 @pytest.fixture
 def few_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     """An assembly that is impossible is given up after some guesses: forty take ten seconds, and say the same."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import chasles as ch
+from chasles.certificate import budget, features
 from tests.absolute.test_mobility import four_bar
 from tests.io import result_models as models
 
@@ -68,8 +69,15 @@ def known(run):
     return found
 
 
+def look_quickly(patch=setattr):
+    """Let certificates call laws seldom: a million times to see where each changes takes seconds."""
+    patch(budget, "CALLS", 1 << 14)
+    patch(features, "ALONG", 1 << 13)
+
+
 def swept(given):
     """One job of a sweep: mechanisms and a run came from another process."""
+    look_quickly()
     mechanisms, run = given
     return [simulated(mechanism) for mechanism in mechanisms], known(run), run.mechanism
 

@@ -178,7 +178,7 @@ def silent_angles(joints, numbers, n_joints, motion, counted):
                         counted[place] = in_turn(angle_about_z(SA, SB), counted, place)
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def spot_joint(joints, numbers, j, states, counted, spot):
     """Coordinates and velocities of joint j at the poses and twists of the bodies, to `spot`."""
     row = j * JOINT.size
@@ -276,7 +276,7 @@ def passive_forces(joints, numbers, j, spot):
     return power, energy
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def look(joints, numbers, table, values, line, states, counted, scratch):
     """Put what a law sees besides its own where `called` takes it."""
     other = scratch[SPOT.size : 2 * SPOT.size]

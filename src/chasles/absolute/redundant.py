@@ -90,7 +90,7 @@ def factorize_rows(tables, masses, rows, matrix, factors):
     factorize(nn, column, row, first, operations, matrix, factors)
 
 
-@kernel
+@kernel(shared=True)
 def solve_refined(tables, rows, factors, refinement, x, a):
     """a becomes the nearest, in the metric of the masses, with J a = x; x becomes the multipliers that change it so.
 

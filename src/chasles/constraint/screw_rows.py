@@ -14,7 +14,7 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load6
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def solve_screws(tiles, numbers, j, motion, work):
     """Coordinates and basis of a joint given by screws, in the workspace; how many screws, the rotation of the child's
     frame in space, and both levers to its origin."""

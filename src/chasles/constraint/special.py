@@ -184,7 +184,7 @@ def give_motion(motion, body, offset, Q, work, at, side):
     store6(work, at + TILE_WORK.twists + 6 * side, (mul_t(Q, spin), mul_t(Q, linear)))
 
 
-@kernel
+@kernel(shared=True)
 def custom_law(tiles, numbers, j, motion, work):
     """Evaluate the law of a CUSTOM tile; where its result is."""
     n, at = j * NUMBERS.size, tile_work_at(work)

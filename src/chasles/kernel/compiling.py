@@ -32,12 +32,12 @@ if numba.config.DISABLE_JIT:
 # ---------------------------------------------------------------- dispatchers
 
 
-def inlined(function: Callable, allocates: bool) -> Any:
+def inlined(function: Callable, allocates: bool, shared: bool = False) -> Any:
     """Numba's object of a kernel that is inlined into others."""
     options: dict[str, Any] = _counting(function, allocates)
     if not PLAIN:
         options["pipeline_class"] = InlinedPackageCompiler if own(function) else InlinedCompiler
-    options |= {"forceinline": not CHECKED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options |= {"forceinline": not (CHECKED or shared), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(**COMPILER_FLAGS, **options)(function)
 
 

@@ -70,13 +70,21 @@ class Interpreted(ContextDecorator):
 @overload
 def kernel(function: Callable) -> Any: ...
 @overload
-def kernel(*, entry: bool = ..., allocates: bool = ..., vectorized: bool = ...) -> Callable[[Callable], Any]: ...
 def kernel(
-    function: Callable | None = None, *, entry: bool = False, allocates: bool = False, vectorized: bool = True
+    *, entry: bool = ..., allocates: bool = ..., vectorized: bool = ..., shared: bool = ...
+) -> Callable[[Callable], Any]: ...
+def kernel(
+    function: Callable | None = None,
+    *,
+    entry: bool = False,
+    allocates: bool = False,
+    vectorized: bool = True,
+    shared: bool = False,
 ) -> Any:
     """Compile a function under the package's policy.
 
-    Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
+    Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself. A
+    large one that is called at several places may be `shared`: the code that calls it has one copy, and calls that.
     `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if part of the
     package, releases the interpreter lock. A kernel that makes arrays, or gives back views, says `allocates=True`. If
     an entry is not `vectorized`, LLVM does not vectorize its loops (see `native`), which compiles sooner.
@@ -84,11 +92,12 @@ def kernel(
     lanes (see `kernel.lanes`).
     """
     if function is None:
-        return lambda f: kernel(f, entry=entry, allocates=allocates, vectorized=vectorized)  # type: ignore[call-overload]
+        options = {"entry": entry, "allocates": allocates, "vectorized": vectorized, "shared": shared}
+        return lambda f: kernel(f, **options)  # type: ignore[call-overload]
     if not COMPILED:
         return Interpreted()(function) if entry else function
     if not entry:
-        return Inlined(function, allocates)
+        return Inlined(function, allocates, shared)
     kept = _kept(function)
     made = Compiled(function, allocates, vectorized=vectorized) if kept else compiling().entry(function, allocates)
     ENTRIES.append(made)
@@ -96,19 +105,19 @@ def kernel(
 
 
 class Inlined:
-    """A kernel that is inlined into others. Numba's object, 0.1 ms for each of a thousand, is made when one of them is
-    compiled."""
+    """A kernel that is inlined into others, or of which they have one copy. Numba's object, 0.1 ms for each of a
+    thousand, is made when one of them is compiled."""
 
     py_func: Callable
 
-    def __init__(self, function: Callable, allocates: bool):
+    def __init__(self, function: Callable, allocates: bool, shared: bool = False):
         functools.update_wrapper(self, function)  # type: ignore[arg-type]
-        self.py_func, self._allocates = function, allocates
+        self.py_func, self._allocates, self._shared = function, allocates, shared
 
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's object."""
-        return compiling().inlined(self.py_func, self._allocates)
+        return compiling().inlined(self.py_func, self._allocates, self._shared)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python looks for what is not there

@@ -68,20 +68,20 @@ def work_at(memory, integers, head, stage, k):
     return work_of(stage if k < 0 else spot_at(memory, integers, head, k).work, head)
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def factorize_at(memory, integers, head, tables, k):
     work = work_of(spot_at(memory, integers, head, k).work, head)
     factorize_rows(tables, tables.masses, work.rows, work.matrix, work.factors)
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def solve_with(tables, work, x, a):
     """Multipliers x to right-hand sides of the rows, with the factor of `work`; a: what they move there."""
     fill(a, 0.0)
     solve_equations(tables, work.rows, work.factors, work.refinement, x, a)
 
 
-@kernel
+@kernel(shared=True)
 def pushed_by(tables, rows, x, a):
     """a = -M⁻¹ Jᵀ x with rows at hand."""
     fill(a, 0.0)
@@ -91,7 +91,7 @@ def pushed_by(tables, rows, x, a):
     )
 
 
-@kernel
+@kernel(shared=True)
 def rows_times(tables, rows, a, x, sign):
     """x = sign J a."""
     fill(x, 0.0)
@@ -108,7 +108,7 @@ def divide_by_masses(tables, x):
             x[6 * i + 3 + k] *= light
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def subtract_reactions(tables, work, room):
     """turn -= Jᵀ impulse, as residuals of places have it."""
     fill(room.along, 0.0)
@@ -187,7 +187,7 @@ def sweep_positions(memory, integers, head, tables, room, stage, near):
     return sweeps, owner
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def sweep_velocities(memory, integers, head, tables, room, stage, end, owner):
     """The sweeps of `entry.project_velocities` at the spot `end`, from room.given: how many. room.along has velocities
     on the constraints then, and `impulse` the sum of all multipliers."""
@@ -288,7 +288,7 @@ def pull_sweeps(p_at, p_size, bar_at, memory_at, memory_size, near):
             room.turn[m] += room.of_spots[6 * n * k + m]
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, shared=True)
 def pull_factor(p, memory, integers, head, tables, room, stage, used, x):
     """How equations follow the poses that they were factorized at: -hat · dK (b, μ), with μ = x and hat in room.a and
     room.x. Sweeps that follow make up for it to first order, but for what rotors share."""
