@@ -278,6 +278,7 @@ def test_a_joint_of_a_rod_is_not_locked():
         system.lock("b[2]")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("modes", [None, 3])
 @pytest.mark.parametrize("holder", ["ground", "hub"])
 def test_a_rod_may_hang_on_its_second_end(modes, holder):
