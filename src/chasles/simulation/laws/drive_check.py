@@ -77,7 +77,7 @@ def _refuse_jumps(item: Drive, law: Expression, start: float, end: float) -> Non
         what = f"by {change:.3g}" if change else f"in its speed by {rate:.3g} a second"
         raise ValueError(
             f"drive {item.name!r}: value {law.value!r} jumps {what} at t = {time:g} s, and no mechanism can follow; "
-            "take smooth, smooth7 or cycloid in place of step, ramp or table"
+            "take smooth, smooth7 or cycloid in place of step or ramp, and clamped in place of table"
         )
 
 
