@@ -174,7 +174,7 @@ def command_table() -> str:
             rows.append(
                 [f"`chasles {command}`", f"{least:.2f}", f"{bar:.1f}", "met" if least <= bar else "**not met**"]
             )
-    return page.table(["Command", "s", "bar", ""], rows)
+    return page.table(["Command", "Processor time [s]", "Limit [s]", "Result"], rows)
 
 
 def first_use(name: str, folder: Path) -> tuple[int, float]:

@@ -49,7 +49,7 @@ def test_a_flat_parallelogram_is_singular():
     """It can go on as a parallelogram or as an antiparallelogram: two instantaneous freedoms, one nearby."""
     found = four_bar(1.0).mobility([0.0, 0.0, 0.0])
     assert (found.freedoms, found.generic.freedoms, found.redundant, found.singular) == (2, 1, 3, True)
-    assert "singular: 2 instantaneous freedoms" in str(found)
+    assert "singular: 2 instantaneous degrees of freedom" in str(found)
 
 
 def test_bodies_without_constraints():

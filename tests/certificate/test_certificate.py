@@ -136,7 +136,7 @@ def test_controllers_are_asked_again_unless_not_to():
     asked = len(calls)
     assert ch.certify(run, ask=False).passed
     assert len(calls) == asked
-    assert "asked the controller again" in run.certificate["error"].note
+    assert "called the controller again" in run.certificate["error"].note
     assert len(calls) > asked
 
 
@@ -343,4 +343,4 @@ def test_a_second_motion_that_is_given_up_has_a_word(speed):
     run = ch.simulate(models.held_by_a_band(speed), (0, 10.0))
     assert run.v[-1, 0] == pytest.approx(10.0)
     assert run.certificate.status == "not judged"
-    assert "could not be afforded to the end" in run.certificate.reason
+    assert "too expensive to finish" in run.certificate.reason

@@ -138,7 +138,7 @@ def test_check_and_list():
     found = json.loads(result.stdout)
     assert (found["freedoms"], found["equations"], found["redundant"], found["singular"]) == (3, 9, 0, False)
     shown = run("check", "three_bar")
-    for part in ("mass [kg]", "joint 3", "3 freedoms, 9 constraint equations"):
+    for part in ("mass [kg]", "joint 3", "3 degrees of freedom, 9 constraint equations"):
         assert part in shown.stdout
     listed = run("list", "--json")
     names = json.loads(listed.stdout)
@@ -510,7 +510,7 @@ def test_what_the_start_gives_is_held_and_the_rest_is_found_and_shown(tmp_path):
     assert other.violations.position[0].max() < 1e-13
     assert found["kinetic_energy_at_start"] == other.energies.kinetic[0] > 0.0
     shown = run("run", str(file), "--end", "0.01").stdout
-    assert "start of A: 0.4 rad (given), 20 rad/s (given)" in shown
+    assert "initial A: 0.4 rad (given), 20 rad/s (given)" in shown
     checked = run("check", str(file), "--json")
     assert json.loads(checked.stdout)["start of the joints"] == list(found["start"].values())
     assert "0.4 rad" in html_report(other)

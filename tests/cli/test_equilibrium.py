@@ -125,7 +125,7 @@ def test_a_driven_model_is_linearized_about_the_velocities_that_its_drive_asks_f
     assert "not at rest: 'drive'" in capsys.readouterr().out
     linearize(str(tmp_path / "crank.toml"))
     told = " ".join(capsys.readouterr().out.split())
-    assert "held in motion by 'drive'; no freedoms left" in told
+    assert "held in motion by 'drive'; no degrees of freedom left" in told
     assert "no modes" in told
 
 

@@ -427,7 +427,9 @@ def test_errors_of_inverse_dynamics():
     q = mechanism.assemble(mechanism.retract(mechanism.neutral(), [0.5, 0.0, 0.3, 0.2, 0.1]))
     v = mechanism.consistent_velocities(q, np.ones(5))
     a = mechanism.forward_dynamics(q, v, np.zeros(5))
-    with pytest.raises(ValueError, match=r"mobility 2, the actuated joints \(A\) have 1 freedoms; name more of them"):
+    with pytest.raises(
+        ValueError, match=r"mobility 2, the actuated joints \(A\) have 1 degree of freedom; name more of them"
+    ):
         mechanism.inverse_dynamics(q, v, a, actuated=["A"])
     with pytest.raises(ValueError, match=r"the actuated joints \(A, D\) cannot control the motion"):  # the rod spins
         mechanism.inverse_dynamics(q, v, a, actuated=["A", "D"])

@@ -70,8 +70,8 @@ def test_parts_inside_of_a_rod_are_told_by_its_modes() -> None:
     assert shown_name(system.joints, "arm bend_y 1") == "arm bend_y 1"
     found = mobility(system)
     assert shape_equations(system.joints) == found.equations > 100
-    line = f"2 freedoms, 0 constraint equations; {found.equations} more hold the nodes of rods and reduced bodies on "
-    assert _counted(found, found.equations) == [f"{line}their shapes"]
+    line = f"2 degrees of freedom, 0 constraint equations; {found.equations} more hold the nodes of rods and "
+    assert _counted(found, found.equations) == [f"{line}reduced bodies on their shapes"]
 
 
 def test_equilibrium_with_strains_has_poses() -> None:

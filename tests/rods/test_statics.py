@@ -138,5 +138,5 @@ def test_between_ball_joints_its_spin_is_left_alone(section):
     assert found.stable
     assert found.pose("c[8]")[6] == pytest.approx(-weight * (5 / 384 / K[1, 1] + 1 / 8 / K[5, 5]), rel=5e-5)
     twisted = ch.Wrench("torque", "c[8]", (1.0, 0, 0, 0, 0, 0), "hybrid")
-    with pytest.raises(RuntimeError, match=r"hold every freedom|leads astray|not found"):
+    with pytest.raises(RuntimeError, match=r"hold every degree of freedom|leads astray|not found"):
         ch.equilibrium(ch.System(rods=[rod], joints=pins, forces=[twisted]))

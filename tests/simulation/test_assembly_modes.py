@@ -113,7 +113,7 @@ def test_two_loops():
 @pytest.mark.usefixtures("few_restarts")
 def test_what_is_refused():
     system = closed.four_bar()
-    with pytest.raises(ValueError, match="still moves in 1 freedoms"):
+    with pytest.raises(ValueError, match="still has 1 degree of freedom"):
         assembly_modes(system)
     with pytest.raises(ValueError, match="by name"):
         assembly_modes(system, [0.8, 0.0, 0.0])
@@ -158,7 +158,7 @@ def test_in_files_and_on_the_command_line(tmp_path):
         assert any(line.strip().startswith("mode 1: B ") and line.endswith("(taken)") for line in lines)
     path.write_text(model_text(system) + "\n[initial]\nq.B = 0.1\nheld = []\n", encoding="utf-8")
     (line,) = (line for line in report(load(path))["lines"] if "modes are not listed" in line)
-    assert "with nothing held the mechanism still moves in 1 freedom" in line
+    assert "with nothing held the mechanism still has 1 degree" in line
     path.write_text(text.format(3), encoding="utf-8")
     assert "mode 3 is asked for" in report(load(path))["mistakes"][0]
     path.write_text(text.format("true"), encoding="utf-8")

@@ -66,12 +66,12 @@ def test_a_running_drive_is_named_where_nothing_is_free():
     mechanism = system.compile("relative")
     rest = ch.equilibrium(mechanism, {"motor": START})
     assert rest.running == ("drive",)
-    assert "no freedoms left" in str(rest)
+    assert "no degrees of freedom left" in str(rest)
     assert "not at rest: 'drive'" in str(rest)
     with pytest.raises(ch.errors.AssemblyError, match=r"'drive'.*mechanism\.consistent_velocities"):
         ch.linearize(mechanism, rest.q)
     linear = ch.linearize(mechanism, rest.q, mechanism.consistent_velocities(rest.q, np.zeros(3)))
-    assert linear.stability == "no freedoms left"
+    assert linear.stability == "no degrees of freedom left"
     assert len(linear.modes) == 0
 
 

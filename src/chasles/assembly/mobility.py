@@ -68,8 +68,8 @@ def regular(equations: Equations, x: np.ndarray, known: tuple[Mobility, np.ndarr
     if best > here.rank:
         raise RedundantConstraintsError(
             f"{equations.system.name!r} is in a singular configuration: {here.rank} of {here.equations} constraint "
-            f"equations are independent here and {best} nearby, so that there are {here.freedoms} instantaneous "
-            f"freedoms instead of {here.freedoms + here.rank - best}; involved: "
+            f"equations are independent here and {best} nearby, so there are {here.freedoms} instantaneous degrees "
+            f"of freedom instead of {here.freedoms + here.rank - best}; involved: "
             f"{', '.join(map(repr, here.dependent[:12]))}. Where it goes from here is not determined; start from "
             "another configuration"
         )

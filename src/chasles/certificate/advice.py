@@ -46,22 +46,20 @@ def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:
     if ERROR in failed and run.success:
         lines += _accuracy(run, judge, failed[ERROR].value)
     if ERROR not in failed and FIRST_STEP in failed:
-        lines.append(
-            "a fast part is damped away by the method: if so intended, certify(run, without=[...]) leaves it out"
-        )
+        lines.append("the method damps a fast part: if you want that, certify(run, without=[...]) leaves it out")
     if ERROR not in failed and voices.EVENTS in failed:
-        lines.append("events lie closer than steps: give max_step=... below the time between them")
+        lines.append("events are closer together than steps: set max_step=... below the time between them")
     if mesh.MESH in failed:
         lines.append(mesh.elements_for(judge, failed[mesh.MESH].value, judge.limits[mesh.MESH]))
     if voices.POSITION in failed or voices.VELOCITY in failed:
-        lines.append('take stabilization="projection", or smaller steps')
+        lines.append('use stabilization="projection", or smaller steps')
     if judge.lost:
         lines.append(
             f'compare with a run in {_other(run)} coordinates (coordinates="{_other(run)}"), or by equal steps'
         )
     explicit = judge.task.more["step"] is None and isinstance(judge.task.method, RKMK | Exponentials)
     if found.status == NOT_JUDGED and judge.features is not None and judge.features.in_time and not explicit:
-        lines.append("take tolerances in place of a step, or an explicit method over a shorter span, to compare")
+        lines.append("to compare, use tolerances instead of a step, or an explicit method over a shorter span")
     return lines
 
 
@@ -75,9 +73,9 @@ def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
     in_time = () if found is None else found.in_time
     if (best := _farthest(judge, in_time)) is not None:
         return [
-            f"the motion forgets its start: this run is right until t = {judge.horizon:.4g} s, and with rtol="
-            f"{FINEST:.0e} one would be until about t = {best:.3g} s. After that the states are one sample of many; "
-            "end the run before, or use statistics"
+            f"the motion amplifies small errors (chaos): this run is correct until t = {judge.horizon:.4g} s; with "
+            f"rtol={FINEST:.0e} it would be until about t = {best:.3g} s. After that the states are one sample of "
+            "many: end the run before, or use statistics"
         ]
     lines, task = list[str](), judge.task
     if found is not None:
@@ -92,7 +90,7 @@ def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
     else:
         order = max(float(getattr(task.method, "order", 1)), 1.0)
         better = step * min((judge.tolerance / error) ** (1 / order), 0.5) if np.isfinite(error) else step / 10
-        line = f"step={better:.1e} or smaller (the error falls with h^{order:g}), or rtol and atol in place of a step"
+        line = f"step={better:.1e} or smaller (the error falls with h^{order:g}), or rtol and atol instead of a step"
     return [*lines, line]
 
 

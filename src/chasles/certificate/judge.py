@@ -182,7 +182,7 @@ class Judge:
         if lost := advice.lost_laws(run.mechanism.system):
             return f"the law {lost[0]!r} is not in the file: open(..., laws={{{lost[0]!r}: function}})"
         if not self.ask and (asked := advice.python_laws(run.mechanism.system)):
-            return f"ask=False, and a second motion would have to call the law {asked[0].__name__!r}, a Python function"
+            return f"ask=False, and a companion run would have to call the law {asked[0].__name__!r}, a Python function"
         unknown = set(self.without) - {joint.name for joint in run.mechanism.system.joints}
         unknown -= {body.name for body in run.mechanism.system.bodies}
         if unknown:
@@ -298,9 +298,9 @@ class Judge:
                 self.errors = scale.errors(self.motion, own)
                 self.parted = allowed, scale.errors(other, own)
             elif allowed > rtol:
-                missing = f"differs from a coarse second motion, and a finer one could not be afforded; {stiff.MORE}"
+                missing = f"differs from a coarse companion run, and a finer one would be too expensive; {stiff.MORE}"
         if last is not None and not missing and self._parts_from(t, y, last):
-            missing = f"differs from a second motion that could not be afforded to the end; {stiff.MORE}"
+            missing = f"differs from a companion run, which was too expensive to finish; {stiff.MORE}"
         self.say_error(t, how, missing)
         self.findings += voices.events(self.run, decisive.events, start, end)
         return ""
@@ -399,10 +399,8 @@ class Judge:
         found = self.features
         if found is not None and found.in_time:
             names = ", ".join(map(repr, found.in_time[:3])) + (", ..." if len(found.in_time) > 3 else "")
-            note = (
-                f"{names} in time, called at {found.called} random times: shorter than {1 / found.called:.0e} of the "
-            )
-            note += "span is not found"
+            note = f"{names} depend on time; called at {found.called} random times: changes "
+            note += f"shorter than {1 / found.called:.0e} of the span are not found"
             self.findings.append(Finding("forces", math.nan, None, note))
         if found is not None and found.memory:
             self.findings = [finding for finding in self.findings if finding.name != voices.REPETITION]

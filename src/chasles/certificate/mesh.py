@@ -45,7 +45,7 @@ LOWEST, HIGHEST = 1.0, 4.0  # orders that two differences may show
 ASSUMED = 2.0  # if there is one alone: of waves with fronts; what is smooth is of order 4, and is then overestimated
 SMALLEST = 1e-9  # motion [rad, lengths of a rod] that is none of rounding
 NONE = np.empty(0)  # of a node that no joint of its own carries
-INSTEAD = "rods.mesh_error(system, quantity) estimates it by runs of your own"
+INSTEAD = "rods.mesh_error(system, quantity) estimates it from your own runs"
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def mesh_of_rods(judge: Judge, t: np.ndarray, y: np.ndarray, limit: float) -> li
     if finer is None and half is None and any(rod.strains for rod in system.rods):
         return [Finding(MESH, math.nan, None, f"not judged: no run with other numbers of elements; {INSTEAD}")]
     if finer is None and half is None:
-        note = "no run with other numbers of elements could be made; take multiples of four, with what is at nodes at "
-        note += f"every fourth; or {INSTEAD}"
+        note = "no run with other numbers of elements was possible; use multiples of four, with joints and loads at "
+        note += f"every fourth node; or {INSTEAD}"
         return [Finding(MESH, math.nan, limit, note, missing=True)]
     found: list[tuple[float, str, float]] = []
     for rod in system.rods:
@@ -105,9 +105,9 @@ def mesh_of_rods(judge: Judge, t: np.ndarray, y: np.ndarray, limit: float) -> li
     error, name, order = max(found)
     how = "by twice as many elements" if finer is not None else "by half and a quarter of the elements"
     how = how if finer is not None or quarter is not None else "by half of the elements"
-    note = f"largest of rod {name!r}, of how far it moves or bends; {how}"
+    note = f"largest in rod {name!r}, relative to how far it moves or bends; {how}"
     if chosen:
-        note += "; not judged, as strains are chosen"
+        note += "; not judged, because the rod has selected strains only"
     return [
         Finding(MESH, error, None if chosen else limit, note + ("" if finer is not None else f", of order {order:.1f}"))
     ]

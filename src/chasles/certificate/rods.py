@@ -34,12 +34,10 @@ def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
         return []
     turn, most = max(turns)
     found = [
-        Finding(
-            ELEMENT_TURN, turn, limits[ELEMENT_TURN], f"largest of rod {most!r} [rad]; with more elements it is less"
-        )
+        Finding(ELEMENT_TURN, turn, limits[ELEMENT_TURN], f"largest in rod {most!r} [rad]; more elements reduce it")
     ]
     if strains:
         _, strain, limit, name = max(strains)
         allowed = limit if math.isfinite(limit) else None
-        found.append(Finding(FIBER_STRAIN, strain, allowed, f"largest of rod {name!r}; its law is linear"))
+        found.append(Finding(FIBER_STRAIN, strain, allowed, f"largest in rod {name!r}; the material law is linear"))
     return found

@@ -58,11 +58,11 @@ def judge_sampled(judge: Judge) -> str:
     t, mine, theirs = (np.concatenate(parts)[order] for parts in ((t,), (states, *own), (other, *between)))
     judge.motion, motion = judge.moved(t, mine), judge.moved(t, theirs)
     judge.errors = judge.scale(judge.motion, motion).errors(judge.motion, motion)
-    how, missing = "by a companion run that asked the controller again, at its times and between them", ""
+    how, missing = "by a companion run that called the controller again, at its times and between them", ""
     if not function:
         at_edge = (order < len(edges))[None, :, None]
         judge.errors = np.cumsum(np.where(at_edge, judge.errors, 0.0), axis=1) + np.where(at_edge, 0.0, judge.errors)
-        what = "the controller has a memory, or chance" if known else "the controller was not asked again"
+        what = "the controller has memory or is random" if known else "the controller was not called again"
         how = f"sum over all periods under the recorded inputs: {what}"
         if KNOWN * judge.tolerance < judge.largest() <= judge.tolerance:
             missing = f"errors of the periods add up to {judge.largest():.1e}, and {what}: how the loop amplifies them "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
 FIRST_STEP = "first step"
-MORE = "certify(run, effort=10), or --effort 10 on the command line, may take ten times as long"
+MORE = "certify(run, effort=10), or --effort 10 on the command line, allows ten times the work"
 LOOSER = 10.0  # a step's error may be so many times the tolerance: it is damped away
 SOME, DEAR = 3, 6  # of the checkpoints every so many, where each costs a step; or one that solves equations
 IN_A_STEP = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.3])
@@ -35,12 +35,12 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: np.ndarray, tr
     assert judge.features is not None
     if trouble.broke or trouble.late:
         stops = checkpoints.in_order(judge.features.stops, *judge.ends())
-        how = f"by equal steps of order 8; adaptive ones came to no end: {trouble}"
+        how = f"by equal steps of order 8; adaptive steps did not reach the end: {trouble}"
         if agrees(judge, t, partial(companion.equal, stops=stops), how):
             return ""
     elif isinstance(task.method, RKMK | Exponentials) and not any(items_with_laws(task.dynamics.mechanism.system)):
         # laws may act in regions so thin that steps which are not begun anew there jump over them
-        how = "by equal steps of an implicit method: an explicit run would be too dear"
+        how = "by equal steps of an implicit method: an explicit run would be too expensive"
         if agrees(judge, t, partial(companion.implicit, atol=atol), how):
             return ""
     some = every(len(t), 1 if isinstance(task.method, RKMK | Exponentials | BLieDF) else DEAR)
@@ -48,12 +48,12 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: np.ndarray, tr
         other, factor, larger = companion.own_method(task, t[some][1:], atol, judge.budget)
     except companion.CompanionError as error:
         if not error.broke:
-            return f"no second motion could be afforded: {error}; {MORE}"
+            return f"every companion run would be too expensive: {error}; {MORE}"
         judge.lost = True
-        return f"a check run with other steps came to no end: {error}"
+        return f"a check run with other steps did not reach the end: {error}"
     if not (np.abs(other) < LARGEST_USABLE).all():
         if larger:
-            return f"with larger steps {companion.BEYOND}, and smaller ones could not be afforded; {MORE}"
+            return f"with larger steps {companion.BEYOND}, and smaller ones would be too expensive; {MORE}"
         judge.broken = f"with smaller steps {companion.BEYOND}"
         return ""
     t, judge.motion = t[some], judge.motion[some]
@@ -66,12 +66,12 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: np.ndarray, tr
         elif judge.features.in_time:
             missing = (
                 f"agrees with the same method at {steps} steps, but {judge.features.in_time[0]!r} depends on time and "
-                f"another method could not be afforded; {MORE}"
+                f"another method would be too expensive; {MORE}"
             )
     elif larger:
-        missing = f"differs from the same method at larger steps by {judge.largest():.1e}, and smaller ones could not "
-        missing += f"be afforded; {MORE}"
-    judge.say_error(t, f"by the same method with {steps} steps alone: an explicit run would be too dear", missing)
+        missing = f"differs from the same method at larger steps by {judge.largest():.1e}, and smaller ones would "
+        missing += f"be too expensive; {MORE}"
+    judge.say_error(t, f"by the same method with {steps} steps alone: an explicit run would be too expensive", missing)
     judge.findings += first_step(judge, atol)
     return ""
 

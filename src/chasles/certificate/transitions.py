@@ -45,7 +45,7 @@ def judge_transitions(judge: Judge) -> str:
         )
     except companion.CompanionError as trouble:
         judge.budget.used += trouble.used
-        return f"no second motion could be computed: {trouble}" + ("" if trouble.broke else f"; {MORE}")
+        return f"no companion run could be computed: {trouble}" + ("" if trouble.broke else f"; {MORE}")
     judge.budget.used += made.evaluations
     other = judge.moved(t, np.concatenate([[task.state], made.y]))
     judge.errors = judge.scale(judge.motion, other).errors(judge.motion, other)
@@ -56,6 +56,6 @@ def judge_transitions(judge: Judge) -> str:
     judge.findings += voices.events(judge.run, made.events, start, end)
     if not any(found.event.terminal for found in judge.run.solution.events):  # where one ended the run is no step's end
         same = bool((own.y[-1] == judge.run.solution.y[-1]).all())
-        note = f"the run computed again ends {'in the same bits' if same else 'elsewhere'}"
+        note = f"the run was repeated; its end is {'bit-identical' if same else 'different'}"
         judge.findings.append(Finding(voices.REPETITION, float(not same), 0.0, note, count=True))
     return ""

@@ -100,7 +100,7 @@ class Certificate:
         if self.status == NOT_JUDGED:
             return self.refused or next((f.note for f in self.findings if f.missing), "there is no error estimate")
         value = max(self[ERROR].value, 1e-16)
-        return f"right to about {int(-math.log10(value))} digits of the motion of each joint"
+        return f"correct to about {int(-math.log10(value))} digits of the motion of each joint"
 
     def __getitem__(self, name: str) -> Finding:
         """A finding by its name, or by one of the words in it."""

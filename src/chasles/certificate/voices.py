@@ -47,7 +47,7 @@ def energy(run: Run, rest: Rest, tolerance: float, wide: Run) -> Finding:
     floor = rest.energy + ROUNDING * float(np.abs(found.gravity).max())
     scale = max(floor, *(float(np.abs(part).max()) for part in parts))
     off = float(np.abs(found.balance - found.balance[0]).max())
-    note = "largest change since the start, of the largest energy or work"
+    note = "largest change since the start, relative to the largest energy or work"
     return Finding(ENERGY, off / scale if scale > 0 else off, tolerance, note)
 
 
@@ -109,7 +109,9 @@ def violations(run: Run, motion: Movement, rest: Rest, limits: Mapping[str, floa
     found = []
     for what, worst, scale in ((POSITION, position, size), (VELOCITY, speed, fast)):
         largest = float(worst.max())
-        note = f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s'}"
+        note = (
+            f"largest at {names[int(np.argmax(worst))]!r}, relative to {scale:.3g} {'m' if what is POSITION else 'm/s'}"
+        )
         found.append(Finding(what, largest / scale, limits[what], note))
     return found
 
@@ -189,7 +191,10 @@ def events(run: Any, occurrences: Iterable[Any], start: float, end: float) -> li
     mine, other = (_counted(found, start, end) for found in (run.solution.events, occurrences))
     off = {name: (mine[name], other[name]) for name in sorted({*mine, *other}) if mine[name] != other[name]}
     told = [f"{name!r} {a}, by the companion {b}" for name, (a, b) in off.items()]
-    note = "; ".join(told[:3]) or f"as many as the companion finds ({mine.total()}); their times are as good as states"
+    note = (
+        "; ".join(told[:3])
+        or f"the companion run finds as many ({mine.total()}); their times are as accurate as the states"
+    )
     return [Finding(EVENTS, float(sum(abs(a - b) for a, b in off.values())), 0.0, note, count=True)]
 
 
@@ -197,11 +202,11 @@ def repetition(task: Task, steps: int, same: bool) -> Finding:
     """Whether explicit steps taken again give the same bits. If not, a law has a memory, unless the steps themselves
     depend on those before them; laws that were called alone, forth and back, tell of their memory in any case."""
     if same:
-        return Finding(REPETITION, 0.0, 0.0, f"{steps} steps taken again give the same bits", count=True)
+        return Finding(REPETITION, 0.0, 0.0, f"{steps} steps were repeated with bit-identical results", count=True)
     if task.dynamics.chooses_rows:
         note = "not judged: near singular configurations the step before decides which dependent equations are solved"
         return Finding(REPETITION, math.nan, None, note)
-    note = "the same steps give other numbers: a law is not a function of its arguments"
+    note = "repeated steps give other numbers: a law is not a function of its arguments alone"
     return Finding(REPETITION, 1.0, 0.0, note, count=True)
 
 

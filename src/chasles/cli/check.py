@@ -47,9 +47,9 @@ def check(
     console.print(f"{found['name']}: {found['mass']:.6g} kg", markup=False, highlight=False)
     for title in ("rods", "bodies", "joints", "frames", "start", "start of the joints"):
         if rows := [row for row in found[title] if _is_shown(row, found["parts of rods"])]:
-            table = Table(title=title, title_justify="left", box=None)
+            table = Table(title=TITLES.get(title, title), title_justify="left", box=None)
             for column in rows[0]:
-                table.add_column(escape(column.replace("_", " ")))
+                table.add_column(escape(TITLES.get(column, column.replace("_", " "))))
             for row in rows:
                 table.add_row(*(escape(str(value)) for value in row.values()))
             console.print(table)
@@ -69,6 +69,13 @@ def _is_shown(row: dict[str, Any], inside: list[str]) -> bool:
     return first not in inside or "given" in values
 
 
+TITLES = {  # of tables and columns, where the keys of --json are others
+    "start": "initial poses and velocities",
+    "start of the joints": "initial values of the joints",
+    "from": "parent",
+    "to": "child",
+    "freedoms": "degrees of freedom",
+}
 MOST = 24  # joints of a linkage whose assembly modes are looked for
 SAME = 1e-6  # of the size of a model, and of 1 rad: a mode that is the start
 
@@ -197,7 +204,7 @@ def report(study: Any) -> dict[str, Any]:
     except ValueError:
         if not result["mistakes"]:  # else it is one of them
             raise
-        result["lines"].append("freedoms: not known as long as there are mistakes")
+        result["lines"].append("degrees of freedom: not known until the errors are corrected")
     result["lines"] += [] if task is None else _modes(study, task)
     try:
         mechanism = system.compile()

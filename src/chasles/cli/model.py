@@ -110,7 +110,7 @@ def find_run(
         print(run.message, file=sys.stderr)
     for change in run.start_changes:
         if change.given:
-            print(f"start assembled, {change}", file=sys.stderr)
+            print(f"changed by assembly, {change}", file=sys.stderr)
     return run
 
 

@@ -115,7 +115,7 @@ def run(
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
     else:
         for found, verdict in zip(runs, certificates, strict=True):
-            told = {f"start assembled, {change}" for change in found.start_changes if not change.given}
+            told = {f"changed by assembly, {change}" for change in found.start_changes if not change.given}
             for line in (
                 *(line for line in str(found).split("\n") if line not in told),
                 *start_lines(found.task, mode),
@@ -159,7 +159,7 @@ def start_lines(task: Any, mode: int | None = None) -> list[str]:
     inside = {joint.name for joint in joints} - {joint.name for joint in own_parts(joints)}
     values = [one for one in task.start_values if one.joint not in inside or "given" in (one.q_from, one.v_from)]
     lines = [] if mode is None else [f"start in assembly mode {mode}; chasles check lists all"]
-    lines += [f"start of {value}" for value in values[:LISTED]]
+    lines += [f"initial {value}" for value in values[:LISTED]]
     return [*lines, f"... and {len(values) - LISTED} more joints"] if len(values) > LISTED else lines
 
 

@@ -94,12 +94,12 @@ class Mobility:
 
     def __str__(self) -> str:
         generic = self.generic
-        lines = [f"{_count(generic.freedoms, 'freedom')}, {_count(self.equations, 'constraint equation')}"]
+        lines = [f"{_count(generic.freedoms, 'degree')} of freedom, {_count(self.equations, 'constraint equation')}"]
         if self.redundant:
             lines.append(f"{self.redundant} of them are redundant; involved: {_names(generic.dependent)}")
         if self.singular:
             lines.append(
-                f"this configuration is singular: {self.freedoms} instantaneous freedoms; involved: "
+                f"this configuration is singular: {self.freedoms} instantaneous degrees of freedom; involved: "
                 f"{_names(self.dependent)}"
             )
         return "\n".join(lines)

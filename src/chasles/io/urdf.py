@@ -121,7 +121,7 @@ class _Urdf:
                 joint = self._mimic(joint, element, mimic)
             made.append(joint)
         name = self.robot.attributes.get("name", "").strip() or "robot"
-        self.report.took("gravity", "", "9.81 m/s² along -z, as no file of this kind says")
+        self.report.took("gravity", "", "9.81 m/s² along -z, the default: URDF files do not contain gravity")
         try:
             return System(bodies, made, name=name)
         except ValueError as error:

@@ -392,12 +392,12 @@ def spherical(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at
 
 
 def free(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any) -> Joint:
-    """Six freedoms; q is a pose (w, x, y, z, position), v the twist in the child's joint frame."""
+    """Six degrees of freedom; q is a pose (w, x, y, z, position), v the twist in the joint's frame on the child."""
     return _made("free", name, parent, child, (), at, child_at, more)
 
 
 def weld(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN) -> Joint:
-    """No freedom."""
+    """No degree of freedom: both bodies move as one."""
     return _made("weld", name, parent, child, (), at, child_at, {})
 
 

@@ -54,8 +54,8 @@ class LoopNodes:
         places, rates = ([getattr(one, what).chosen for one in allowed] for what in ("places", "velocities"))
         if len({len(x) for x in places}) > 1 or len({len(x) for x in rates}) > 1:
             raise ValueError(
-                f"{CALLER}: the mechanism has more freedom at some nodes of the guess than at others; give a guess "
-                "that keeps away from singular places"
+                f"{CALLER}: the mechanism has more degrees of freedom at some nodes of the guess than at others; give "
+                "a guess that keeps away from singular places"
             )
         self.places, self.rates = np.array(places), np.array(rates)
         self.free = self.places.shape[1]  # of the coordinates

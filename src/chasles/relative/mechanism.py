@@ -365,7 +365,7 @@ class Mechanism:
         return self.tables.check_q("project", q), self.tables.check_v("project", "v", v)
 
     def mobility(self, q: ArrayLike | None = None, t: float = 0.0) -> Mobility:
-        """As many freedoms as velocities."""
+        """As many degrees of freedom as velocities."""
         return Mobility(0, 0, self.nv, ())
 
     # ------------------------------------------------------------ the forces of the system

@@ -73,7 +73,7 @@ class Equilibrium:
     def __str__(self) -> str:
         lines = [f"{self.stability} equilibrium, found in {self.iterations} iterations"]
         if not len(self.independent):
-            lines = ["no freedoms left: constraints and drives alone decide where everything is"]
+            lines = ["no degrees of freedom left: constraints and drives determine all positions"]
         if self.running:
             lines += [f"not at rest: {', '.join(map(repr, self.running))} moves at this time, and what follows with it"]
         if self.stability == "unstable":
@@ -190,7 +190,8 @@ def equilibrium(
     joint = mechanism.tables.joint_of_velocity(int(point.chosen[worst]))
     raise RuntimeError(
         f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} [N m or N] is left at "
-        f"joint {joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer"
+        f"joint {joint!r}. Is there an equilibrium at all (does something hold every degree of freedom)? If so, "
+        "start nearer"
     )
 
 

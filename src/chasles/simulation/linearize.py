@@ -187,9 +187,9 @@ class Linearization:
     def stability(self) -> str:
         """What the eigenvalues say about the equilibrium: "asymptotically stable", "unstable", or "undecided": some
         are on the imaginary axis, as far as their errors tell, and the linear system cannot tell. Where constraints
-        and drives leave nothing to move: "no freedoms left"."""
+        and drives leave nothing to move: "no degrees of freedom left"."""
         if not len(self.A):
-            return "no freedoms left"
+            return "no degrees of freedom left"
         if not self.at_equilibrium:
             return "not an equilibrium"
         values, _, errors = self._pairs

@@ -23,7 +23,7 @@ def mobility(
     t: float = 0.0,
     seed: int = 0,
 ) -> Mobility:
-    """Freedoms, redundant constraint equations and the joints they belong to, and whether a configuration is singular.
+    """Degrees of freedom, redundant constraint equations with their joints, and whether a configuration is singular.
 
     At joint coordinates q of `system.compile()` (default: neutral) or at `poses` (bodies, 7), which are assembled
     first, and at configurations nearby, where what holds only at single configurations does not: printed, or as

@@ -200,7 +200,7 @@ class Run(States):
             f"{self.mechanism.system.name}: {self._kind}, {times}\n{s.method}: {s.steps} steps, "
             f"{s.rejections} rejected, {s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
         )
-        return "\n".join([text, *(f"start assembled, {change}" for change in self.start_changes)])
+        return "\n".join([text, *(f"changed by assembly, {change}" for change in self.start_changes)])
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()

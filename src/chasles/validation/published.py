@@ -102,7 +102,7 @@ def bicycle() -> list[KnownValue]:
     return rows
 
 
-@problem("gonzalez2006, problem A02, and its reduction to one freedom")
+@problem("gonzalez2006, problem A02, and its reduction to one degree of freedom")
 def four_bars() -> list[KnownValue]:
     """A row of four-bars through its singular configuration."""
     linkage = overconstrained.four_bars(2)

@@ -162,7 +162,7 @@ def double_hooke_joint() -> list[KnownValue]:
     ]
 
 
-@problem("gonzalez2006, problem A05; Lagrange's equations of its three freedoms, by SciPy")
+@problem("gonzalez2006, problem A05; Lagrange's equations of its three degrees of freedom, by SciPy")
 def flyball_governor() -> list[KnownValue]:
     """The stiff flyball governor of the IFToMM library."""
     from scipy.integrate import solve_ivp

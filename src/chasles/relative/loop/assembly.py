@@ -172,7 +172,8 @@ def inverse_dynamics(
     if len(where) < mobility:
         raise ValueError(
             f"{name}: the mechanism has mobility {mobility}, the actuated joints ({joints or 'none'}) have "
-            f"{len(where)} freedoms; name more of them: {', '.join(mechanism.joints[:12])}"
+            f"{len(where)} degree{'' if len(where) == 1 else 's'} of freedom; name more of them: "
+            f"{', '.join(mechanism.joints[:12])}"
         )
     # rows of length one: what a force in each actuated freedom can do, in the metric of the masses
     reach = free.T[:, where]

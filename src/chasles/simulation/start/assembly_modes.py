@@ -174,7 +174,9 @@ def _refuse_moving(where: str, equations: LoopEquations, q: np.ndarray, held: Se
     which = np.flatnonzero(moving > 1e-6 * moving.max())
     names = dict.fromkeys(equations.mechanism.tables.joint_of_velocity(int(k)) for k in which)
     kept = f"with {', '.join(map(repr, held))} held" if held else "with nothing held"
+    count = free.shape[1]
     raise ValueError(
-        f"{where}: {kept} the mechanism still moves in {free.shape[1]} freedoms, so that there are no single "
-        f"configurations to choose from; give as many more coordinates, of {', '.join(map(repr, list(names)[:12]))}"
+        f"{where}: {kept} the mechanism still has {count} degree{'' if count == 1 else 's'} of freedom, so there are "
+        "no single configurations to choose from; give as many more coordinates, of "
+        f"{', '.join(map(repr, list(names)[:12]))}"
     )
