@@ -43,7 +43,7 @@ def grown(one, t):
         return (g.reshape(4, 4) @ se3.hat(strain(s))).ravel()
 
     begin = pose_group.to_matrix(one.poses(np.array([0.0])))[0]
-    found = solve_ivp(rate, (0.0, one.length), begin.ravel(), "DOP853", rtol=1e-9, atol=1e-11)
+    found = solve_ivp(rate, (0.0, one.length), begin.ravel(), "DOP853", rtol=1e-8, atol=1e-10)
     return found.y[:, -1].reshape(4, 4)[:3, 3]
 
 
