@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import combinations
@@ -37,53 +38,70 @@ def pytest_collection() -> Iterator[object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by what it needs. A test that is in no list is quick: new ones are."""
-    leave_products_to_the_study(items)
-    leave_later_cases_to_the_study(items)
+    read_few_sources_for_constants()
+    marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
+    for mark, leave in (("sample", products_for_the_study), ("first", later_cases_for_the_study)):
+        for item in leave([item for item in items if mark in marks[item] and "study" not in marks[item]]):
+            item.add_marker("study")
+            marks[item].add("study")
     files = {path: path.relative_to(TESTS) for path in {item.path for item in items}}
+    names = {path: file.as_posix() for path, file in files.items()}
     for item in items:
-        file = files[item.path]
+        folder, more = files[item.path].parts[0], []
         if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker("browser")
-        if item.get_closest_marker("study"):
-            item.add_marker(pytest.mark.timeout(0))  # however long it takes
-        if file.parts[0] == "quality":
-            item.add_marker("quality")
-        if file.parts[0] in SLOW_FOLDERS or f"{file.as_posix()}::{item.name.partition('[')[0]}" in SLOW:
-            item.add_marker("slow")
-        if not any(item.get_closest_marker(mark) for mark in APART):
-            item.add_marker("quick")
+            more.append("browser")
+        if folder == "quality":
+            more.append("quality")
+        if folder in SLOW_FOLDERS or f"{names[item.path]}::{item.name.partition('[')[0]}" in SLOW:
+            more.append("slow")
+        if "study" in marks[item]:
+            more.append(pytest.mark.timeout(0))  # however long it takes
+        elif not more and marks[item].isdisjoint(APART):
+            more.append("quick")
+        for mark in more:
+            item.add_marker(mark)
 
 
-def leave_products_to_the_study(items: list[pytest.Item]) -> None:
+def read_few_sources_for_constants() -> None:
+    """Hypothesis looks for values worth a try in the sources of all modules that are loaded: five seconds of each
+    worker. Those of the files that a user writes are what its tests are about."""
+    if "hypothesis" in sys.modules:
+        from hypothesis.internal.conjecture import providers
+
+        is_local = providers.is_local_module_file
+        providers.is_local_module_file = lambda path: "/chasles/io/" in path and is_local(path)
+
+
+def products_for_the_study(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Of a test with the mark `sample(strength)` the ordinary run takes as many cases as it needs to have each value of
     each parameter once (strength 1), or each pair of values of two parameters (2). All others are a study."""
     cases: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sample") and not item.get_closest_marker("study"):
-            cases[item.path, item.originalname].append(item)
+        cases[item.path, item.originalname].append(item)
     for group in cases.values():
         strength = group[0].get_closest_marker("sample").args[0]
-        shown = {item: parts_of(item, strength) for item in group}
         values = {item: parts_of(item, 1) for item in group}
+        shown = {item: parts_of(item, strength) for item in group} if strength > 1 else dict(values)
         missing, often = set().union(*shown.values()), Counter()
         while missing:  # the case that shows most, and of several the one with the values that were shown least
-            best = max(shown, key=lambda item: (len(shown[item] & missing), -sum(often[x] for x in values[item])))
+            counts = {item: len(parts & missing) for item, parts in shown.items()}
+            most = max(counts.values())
+            best = min((i for i in shown if counts[i] == most), key=lambda item: sum(often[x] for x in values[item]))
             often.update(values[best])
             missing -= shown.pop(best)
-        for item in shown:
-            item.add_marker("study")
+        yield from shown
 
 
-def leave_later_cases_to_the_study(items: list[pytest.Item]) -> None:
+def later_cases_for_the_study(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Of a test with the mark `first(count)` the ordinary run takes so many cases. All others are a study."""
     taken: Counter[tuple[Path, str]] = Counter()
     for item in items:
-        if (first := item.get_closest_marker("first")) and not item.get_closest_marker("study"):
-            taken[item.path, item.originalname] += 1
-            if taken[item.path, item.originalname] > first.args[0]:
-                item.add_marker("study")
+        taken[item.path, item.originalname] += 1
+        if taken[item.path, item.originalname] > item.get_closest_marker("first").args[0]:
+            yield item
 
 
 def parts_of(item: pytest.Item, strength: int) -> set[tuple[tuple[str, int], ...]]:

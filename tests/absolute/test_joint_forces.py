@@ -72,7 +72,7 @@ def compare(system: ch.System, span: float, tolerance: float = 1e-9, space: str 
     return one, two
 
 
-@pytest.mark.first(5)
+@pytest.mark.first(3)
 @pytest.mark.parametrize("kind", MOVING)
 def test_joints_with_all_that_acts_move_as_in_joint_coordinates(kind):
     compare(system_with(kind), 0.5, space=SPACES[len(kind) % 2])
@@ -97,7 +97,8 @@ def test_accelerations_are_those_of_joint_coordinates(kind):
         assert np.abs(found - exact).max() < 1e-11 * (1.0 + np.abs(exact).max())
 
 
-@pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical", "cylindrical", "planar", "universal", "oblique"])
+@pytest.mark.first(4)
+@pytest.mark.parametrize("kind", ["universal", "planar", "helical", "prismatic", "revolute", "cylindrical", "oblique"])
 def test_an_armature_is_inertia_along_its_coordinate(kind):
     one, two = compare(system_with(kind, rotor=True), 0.5, space=SPACES[len(kind) % 2])
     without = ch.simulate(system_with(kind), (0.0, 0.5), *start_of(system_with(kind)), save="final", **TIGHT)

@@ -7,6 +7,7 @@ of a result. 1e-10 is the bar. Where forward dynamics of a tree is ill-condition
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import mujoco
@@ -24,6 +25,7 @@ from tests.relative.models import coordinates, random_body, random_pose
 
 TOLERANCE = 1e-10
 TREES, SOME, CHUNK = 1000, 60, 20  # the first sixty have each number of bodies once
+SHARE = {"pinocchio": (0, 1), "mujoco": (2, 3)}  # of these sixty, by the remainder after division by four
 WITHOUT_HELICAL = (
     "revolute",
     "prismatic",
@@ -220,7 +222,7 @@ class Pinocchio:
         }
 
 
-def check(numbers: range, peer: str) -> dict[str, float]:
+def check(numbers: Iterable[int], peer: str) -> dict[str, float]:
     """Worst deviation of each result."""
     worst: dict[str, float] = {}
     for number in numbers:
@@ -235,13 +237,18 @@ def check(numbers: range, peer: str) -> dict[str, float]:
     return worst
 
 
+def some(first: int, peer: str) -> list[int]:
+    """Each number of bodies is compared with one of the two, in one state and in four with both."""
+    return [number for number in range(first, first + CHUNK) if number % 4 in SHARE[peer]]
+
+
 @pytest.mark.parametrize("first", range(0, SOME, CHUNK))
 def test_pinocchio(first):
-    check(range(first, first + CHUNK), "pinocchio")
+    check(some(first, "pinocchio"), "pinocchio")
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("first", range(SOME, TREES, CHUNK))
+@pytest.mark.parametrize("first", range(0, TREES, CHUNK))
 def test_pinocchio_more(first):
     check(range(first, first + CHUNK), "pinocchio")
 
@@ -336,10 +343,10 @@ class MuJoCo:
 
 @pytest.mark.parametrize("first", range(0, SOME, CHUNK))
 def test_mujoco(first):
-    check(range(first, first + CHUNK), "mujoco")
+    check(some(first, "mujoco"), "mujoco")
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("first", range(SOME, TREES, CHUNK))
+@pytest.mark.parametrize("first", range(0, TREES, CHUNK))
 def test_mujoco_more(first):
     check(range(first, first + CHUNK), "mujoco")

@@ -1,6 +1,7 @@
 """Rows of coordinates, rolling, the user's own, screws and rotors against their definitions, with forty digits."""
 
 import ctypes
+import functools
 
 import mpmath as mp
 import numpy as np
@@ -59,6 +60,8 @@ def applied(J, bodies, which):
 def compare(found, definition, bodies, rows, speeds=None):
     """Rows are derivatives of the definition: value(t) of residuals, or speeds(t) if these cannot be integrated."""
     residual, rate, J, target = found
+    # rows are differentiated one after the other, at the same times
+    definition, speeds = (function and functools.cache(function) for function in (definition, speeds))
     with mp.workdps(DIGITS):
         for k in range(rows):
             exact = [mp.mpf(0)] * 3
@@ -226,11 +229,12 @@ def test_rolling(axis, joined, on_se3):
         place, (RA, rA), (RB, rB) = contact(t)[1], A.at(t), B.at(t)
         on_a, on_b = RA.T * (place - rA), RB.T * (place - rB)
 
-        def apart(s, k):
+        @functools.cache
+        def apart(s):
             (SA, sA), (SB, sB) = A.at(s), B.at(s)
-            return (sB + SB * on_b - sA - SA * on_a)[k]
+            return sB + SB * on_b - sA - SA * on_a
 
-        velocity = mp.matrix([mp.diff(lambda s, k=k: apart(s, k), t, h=mp.mpf(10) ** -14) for k in range(3)])
+        velocity = mp.matrix([mp.diff(lambda s, k=k: apart(s)[k], t, h=mp.mpf(10) ** -14) for k in range(3)])
         return [dot(RA * direction, velocity) for direction in u]
 
     found = computed(tile, numbers, moving(bodies))

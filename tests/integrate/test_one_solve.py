@@ -107,13 +107,13 @@ def test_a_stopped_run_continues_to_the_same_bits(problem, method, y0):
 @RUNS
 def test_points_at_given_times(problem, method, y0):
     """Times of steps give the points of the steps; between them they are those of a finer run to the method's error."""
-    times = np.array([0.0, 0.1, 0.25, 0.26, 1.0, 1.999, 2.0])
+    times = np.array([0.0, 0.1, 0.25, 0.26, 1.0, 1.99, 2.0])
     chosen = solve(problem, method, (0.0, 2.0), y0, step=0.1, save=times)
     np.testing.assert_array_equal(chosen.t, times)
     steps = solve(problem, method, (0.0, 2.0), y0, step=0.1)
     np.testing.assert_allclose(chosen.y[[0, 1, 4, 6]], steps.y[[0, 1, 10, 20]], atol=1e-14)
-    fine = solve(problem, method, (0.0, 2.0), y0, step=0.001, save=1)
-    np.testing.assert_allclose(chosen.y, fine.y[np.rint(times / 0.001).astype(int)], atol=2e-3)
+    fine = solve(problem, method, (0.0, 2.0), y0, step=0.01, save=1)
+    np.testing.assert_allclose(chosen.y, fine.y[np.rint(times / 0.01).astype(int)], atol=2e-3)
     with pytest.raises(ValueError, match="save every step instead"):
         chosen(0.5)
     for stop in (3, 17):  # before and after the last of the times

@@ -125,7 +125,7 @@ def test_a_run_of_very_many_pieces_knows_a_bound(monkeypatch):
 
     monkeypatch.setattr(ExplicitStepper, "advance", recording)
     monkeypatch.setattr(integration.time, "perf_counter", lambda: 0.0)  # pieces that take no time at all
-    assert solve(EQUATION, RKMK("rk4"), (0, 1), START, step=1 / 200000).success
+    assert solve(EQUATION, RKMK("rk4"), (0, 1), START, step=1 / 100000).success
     assert len(asked) > 10
     assert max(asked) <= integration.MOST_STEPS
 
@@ -378,14 +378,16 @@ def test_why_there_is_no_curve(save, reason):
         solve(CIRCLE, RKMK("rk4"), (0, 1), EAST, step=0.1, save=save)(0.5)
 
 
-def test_progress_line_shows_time_and_rate(capsys):
+def test_progress_line_shows_time_and_rate(capsys, monkeypatch):
     import time
+
+    monkeypatch.setattr("chasles.display.progress.PATIENCE", 0.05)
 
     def slow(t, y, p):
         time.sleep(0.004)
         return np.zeros(3)
 
-    solve(plain(slow), RKMK("euler"), (0, 10), EAST, step=0.025, progress=True)
+    solve(plain(slow), RKMK("euler"), (0, 10), EAST, step=0.1, progress=True)
     shown = capsys.readouterr().err
     assert "s left" in shown
     assert "of 10 s" in shown

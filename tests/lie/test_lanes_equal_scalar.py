@@ -13,11 +13,13 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.policy import COMPILED, kernel
 from tests.lie.cases import BY_NAME, arguments
 
-pytestmark = pytest.mark.skipif(not COMPILED, reason="there are neither scalars nor lanes when the compiler is off")
+pytestmark = [
+    pytest.mark.study,  # one source for both; compiling it once more as scalars takes half a minute
+    pytest.mark.skipif(not COMPILED, reason="there are neither scalars nor lanes when the compiler is off"),
+]
 
 MAPS = "exp log dexp dexpinv ddexp ddexpinv bch cay cayinv dcay dcayinv cay2 cay2inv dcay2 dcay2inv ccsk ccskinv"
 GROUPS = ["so3", "s3", "se3", "pose"]
-LARGE = ("se3", "pose")  # whose scalar maps take 11 s to compile; they are made of the others' functions: a study
 COUNT = 50
 
 
@@ -68,14 +70,7 @@ def scalar_results(group):
     return results
 
 
-@pytest.mark.parametrize(
-    "face",
-    [
-        pytest.param(face, id=face.label, marks=[pytest.mark.study] if group in LARGE else [])
-        for group in GROUPS
-        for face in own_maps(group)
-    ],
-)
+@pytest.mark.parametrize("face", [pytest.param(face, id=face.label) for group in GROUPS for face in own_maps(group)])
 def test_scalars_equal_lanes(face):
     lanes = face(*samples(face)).reshape(COUNT, -1)
     scalars = scalar_results(face.label.partition(".")[0])[face.label]

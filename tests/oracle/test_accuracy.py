@@ -100,10 +100,10 @@ def worst(group, name, samples, seed=0):
 
 
 @compiled
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.study)])
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.study)])
 @pytest.mark.parametrize(("group", "name"), BUDGETS)
 def test_errors_keep_the_budget(group, name, every):
-    samples = [sample for k, sample in enumerate(vectors(group, name)) if (k + k // 6) % every == 0]
+    samples = [sample for k, sample in enumerate(vectors(group, name)) if (k + k // every) % every == 0]
     ulp, theta = worst(group, name, samples)
     assert ulp <= BUDGETS[group, name], f"{ulp:.2f} ulp at θ = {theta:g}"
 
@@ -123,7 +123,7 @@ def test_budgets_keep_the_bar_and_leave_nothing_out():
 def test_twists_along_and_across_the_axis(name, theta):
     """Large angle and large linear part, where terms cancel most."""
     rng = np.random.default_rng(1)
-    samples = [(theta, x) for _ in range(30) for x in twists(theta, rng, 1e3)[:2]]
+    samples = [(theta, x) for _ in range(10) for x in twists(theta, rng, 1e3)[:2]]
     ulp, _ = worst("se3", name, samples)
     assert ulp <= BUDGETS["se3", name]
 

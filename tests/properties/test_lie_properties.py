@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from chasles import lie
 from tests.lie.cases import EPS, GROUPS
 
-check = settings(derandomize=True, deadline=None, max_examples=30, database=None)
+check = settings(derandomize=True, deadline=None, max_examples=12, database=None)
 CASES = [case for case in GROUPS if case.name != "product"]
 every_group = pytest.mark.parametrize("group", CASES, ids=str)
 

@@ -16,13 +16,13 @@ from chasles.relative.mechanism import Mechanism
 from tests.oracle.tree import REPRESENTATIONS, doubles
 from tests.relative import models
 
-STATES = 6  # four lanes and two more
+STATES = 5  # four lanes and one more
 TOLERANCE, SOLVE_TOLERANCE = 2e-14, 2e-13
 
 
 @dataclass
 class Case:
-    """A mechanism, nine states, and what the oracle says of them; in the order of the mechanism."""
+    """A mechanism, five states, and what the oracle says of them; in the order of the mechanism."""
 
     mechanism: Mechanism
     given: dict[str, np.ndarray]
@@ -104,7 +104,7 @@ def test_one_state(name, what):
 def test_batches(name, what):
     """One row and three run state by state, four and more on lanes, the last lanes overlapping."""
     model = case(name)
-    for count in (1, 3, 4, 5, 9):
+    for count in (1, 3, 4, 5):
         found = compute(model.mechanism, what, {key: x[:count] for key, x in model.given.items()})
         assert deviation(found, model.expected[what][:count], 1) < allowed(what)
 
@@ -113,9 +113,9 @@ def test_batches(name, what):
 @pytest.mark.parametrize("name", models.COSTLY)
 def test_leading_axes(name, what):
     model = case(name)
-    found = compute(model.mechanism, what, {key: x[:6].reshape(2, 3, *x.shape[1:]) for key, x in model.given.items()})
-    expected = model.expected[what][:6]
-    assert deviation(found, expected.reshape(2, 3, *expected.shape[1:]), 2) < allowed(what)
+    found = compute(model.mechanism, what, {key: x[:4].reshape(2, 2, *x.shape[1:]) for key, x in model.given.items()})
+    expected = model.expected[what][:4]
+    assert deviation(found, expected.reshape(2, 2, *expected.shape[1:]), 2) < allowed(what)
 
 
 @pytest.mark.parametrize("what", [name for name in RESULTS if name not in ("poses", "mass_matrix")])

@@ -40,6 +40,7 @@ def test_elastica_is_of_order_two(strains):
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize(("strains", "bound"), [(("bend_z",), 5e-6), (BENDING, 2e-5), (rods.STRAINS, 2e-5)])
 def test_the_steps_along_a_rod_of_polynomials_are_of_order_four(strains, bound, curved):
@@ -61,7 +62,7 @@ def test_the_steps_along_a_rod_of_polynomials_are_of_order_four(strains, bound, 
         return np.concatenate([(R @ K).ravel(), R @ c])
 
     begin = [*quaternion_to_matrix(start[:4]).ravel(), *start[4:]]
-    known = solve_ivp(along, (0, line.length), begin, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    known = solve_ivp(along, (0, line.length), begin, method="DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
     errors = {}
     for element, n in (("magnus", 8), ("magnus", 16), ("helix", 8)):
         rod = replace(line, elements=n, element=element, strains=strains, modes=2)
@@ -105,7 +106,7 @@ def test_mechanics_along_polynomials_agree_with_differences():
 def test_equilibrium_along_polynomials_is_of_order_four():
     """The elastica with as many modes as it takes, against a finer mesh with as many; and against shooting."""
     tips = []
-    for n in (8, 16, 32):
+    for n in (6, 12, 24):
         system = cantilever(n, SLENDER, (0, 0, 0, 0, 10, 0), strains="bend_z", modes=5)
         tips.append(system.compile().poses(ch.equilibrium(system).q, frames=f"b[{n}]")[4:6])
     assert np.linalg.norm(tips[0] - tips[1]) / np.linalg.norm(tips[1] - tips[2]) == pytest.approx(16.0, rel=0.1)
@@ -113,13 +114,13 @@ def test_equilibrium_along_polynomials_is_of_order_four():
 
 
 def test_few_polynomials_are_enough():
-    """Errors of a mesh of 32 elements with 1, 2, ... coordinates in all."""
+    """Errors of a mesh of 16 elements with 1, 2, ... coordinates in all."""
     errors = []
     for modes in (1, 2, 3, 4):
-        system = cantilever(32, SLENDER, (0, 0, 0, 0, 10, 0), strains="bend_z", modes=modes)
+        system = cantilever(16, SLENDER, (0, 0, 0, 0, 10, 0), strains="bend_z", modes=modes)
         mechanism = system.compile()
         assert mechanism.nv == modes
-        tip = mechanism.poses(ch.equilibrium(system).q)[list(mechanism.bodies).index("b[32]"), 4:6]
+        tip = mechanism.poses(ch.equilibrium(system).q)[list(mechanism.bodies).index("b[16]"), 4:6]
         errors.append(np.linalg.norm(tip - [0.445002538816, 0.810622237791]))
     assert (np.array(errors) < [0.2, 0.02, 1.5e-3, 4.3e-4]).all()
 
@@ -294,13 +295,13 @@ def test_a_rod_may_hang_on_its_second_end(modes, holder):
         start, end = (0.1, 0, 0), (1, 0, 0.2)
         if back:
             start, end = (1, 0, 0.2 + height), (0.1, 0, height)
-        rod = ch.Rod("b", rods.Line(start, end), section[::-1] if back else section, RUBBER, (holder, "free"), 8)
+        rod = ch.Rod("b", rods.Line(start, end), section[::-1] if back else section, RUBBER, (holder, "free"), 4)
         bend = f"{'-' * back}(t + {'0.9219544457292888 - s' if back else 's'})"
         rod = replace(rod, ends=rod.ends[::-1] if back else rod.ends, up=(0, 1, 0), damping=1e-3)
         rod = replace(rod, intrinsic={"bend_z": bend}, strains=("bend_z",), modes=modes)
         system = ch.System(bodies, joints, rods=[rod])
         assert isinstance(system.compile(), ch.Mechanism)  # no loop
-        runs.append(ch.simulate(system, (0, 0.1), rtol=1e-10, atol=1e-12, progress=False))
+        runs.append(ch.simulate(system, (0, 0.05), rtol=1e-10, atol=1e-12, certificate=back, progress=False))
     forward, backward = (run.rod("b") for run in runs)
     np.testing.assert_allclose(backward.nodes[-1, ::-1, 4:], forward.nodes[-1, :, 4:], atol=1e-8)
     assert np.abs(forward.nodes[-1, -1, 4:] - forward.nodes[0, -1, 4:]).max() > 1e-2
@@ -309,7 +310,7 @@ def test_a_rod_may_hang_on_its_second_end(modes, holder):
         np.abs(backward.stresses[-1, ::-1, 2]), np.abs(forward.stresses[-1, :, 2]), atol=1e-6 * size
     )
     np.testing.assert_allclose(backward.energy[-1], forward.energy[-1], rtol=1e-6)
-    assert all(run.certificate["energy"].passed for run in runs)
+    assert runs[1].certificate["energy"].passed
 
 
 @pytest.mark.parametrize("name", ["E", "length"])
@@ -320,7 +321,7 @@ def test_gradients_of_rods_with_modes(name):
 
     def system(E, length):
         line, rubber = rods.Line((0, 0, 0), (length, 0, 0)), rods.Material(E, 0.3, 1000.0)
-        rod = ch.Rod("r", line, rods.Circle(0.01), rubber, ("ground", "free"), 4, strains=("bend_y", "bend_z"), modes=2)
+        rod = ch.Rod("r", line, rods.Circle(0.01), rubber, ("ground", "free"), 2, strains=("bend_y", "bend_z"), modes=2)
         return ch.System(rods=[replace(rod, intrinsic={"bend_z": "0.5 * t"}, damping=1e-3)])
 
     def run(**changed):

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import inf
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from chasles.model.suggestion import meant
 Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
 MAY_BE_INFINITE = ("lower", "upper", "velocity_limit", "effort_limit")
 PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "static_friction", "rest", *MAY_BE_INFINITE)
+LARGEST = float_info.max
 LOADED = ("friction_coefficient", "static_friction_coefficient", "bearing_radius", "guide_length", "thread_radius")
 
 
@@ -279,8 +282,10 @@ def _screws(where: str, screws: Any) -> np.ndarray:
 
 
 def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, ...]:
-    if isinstance(value, float) and value == 0.0:  # the default, and quick
-        return (0.0,) * count
+    given = (value + 0.0,) * count if type(value) is float else value  # no -0.0
+    bound = inf if name in MAY_BE_INFINITE else LARGEST
+    if type(given) is tuple and len(given) == count and all(type(x) is float and -bound <= x <= bound for x in given):
+        return given  # most are such numbers, and a rod has thousands of joints: NumPy takes ten times as long
     array = np.array(value, dtype=float)
     if array.shape not in ((), (count,)):
         raise ValueError(f"{where}: {name} has shape {array.shape}; expected a number or {count} numbers")

@@ -28,6 +28,8 @@ def check_name(what: str, name: Any) -> None:
 
 def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...], example: str = "") -> np.ndarray:
     """A float array of one of the given shapes, all numbers finite."""
+    if type(value) is float and () in shapes and math.isfinite(value):  # most are, and thousands of each rod
+        return np.array(value)
     expected = " or ".join(str(shape) if shape else "a number" for shape in shapes)
     expected += f", such as {example}" if example else ""
     if isinstance(value, np.ndarray) and value.dtype.kind == "c":  # NumPy would take the real part

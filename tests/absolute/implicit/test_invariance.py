@@ -140,6 +140,7 @@ def test_a_free_body_does_not_notice_its_velocity(name):
     assert np.abs(found[0].poses[-1, 0, :4] - found[1].poses[-1, 0, :4]).max() < 2e-11
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["index 2, default", "BLieDF3", "RATTLE", "HEM4", "energy-momentum"])
 @pytest.mark.parametrize("told", [in_units(1e3, 1e3), in_units(1e-6, 1e-18), in_motion])
 def test_size_and_velocity_of_connected_bodies(told, name):

@@ -34,6 +34,7 @@ def test_orders(name, problem, space):
     assert (np.log2(coarse / fine) > order - 0.2).all(), np.log2(coarse / fine)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("problem", ["slow", "pendulum"])
 @pytest.mark.parametrize(
     "method",

@@ -1,6 +1,7 @@
 """The constrained solver stays readable: short functions and files, words of the field, methods found by objects."""
 
 import ast
+import functools
 import inspect
 import re
 from pathlib import Path
@@ -20,13 +21,18 @@ EQUATIONS = sorted(PACKAGE.glob("constraint/*.py"))
 BESIDE = [*EQUATIONS, *sorted(PACKAGE.glob("absolute/*.py")), PACKAGE / "kernel" / "memory.py"]
 
 
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
 def name_of(path):
     return f"{path.parent.name}/{path.name}"
 
 
 @pytest.mark.parametrize("path", [*FILES, *EQUATIONS], ids=name_of)
 def test_functions_are_at_most_60_lines_and_8_arguments(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef):
             names = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
             assert len([name for name in names if name != "self"]) <= 8, node.name
@@ -44,7 +50,7 @@ DIALECT = re.compile(r"(^|_)(desk|own|found|whole|tail|told|room|kept)(_|$)")
 
 @pytest.mark.parametrize("path", [*FILES, *BESIDE], ids=name_of)
 def test_names_are_words_of_the_field(path):
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
     names += [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg | ast.keyword) and node.arg]
     names += [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
@@ -58,7 +64,7 @@ PACKED |= {"gravity", "report", "result", "acted", "returned", "point", "memory"
 @pytest.mark.parametrize("path", [*FILES, *BESIDE], ids=name_of)
 def test_no_place_of_declared_memory_is_a_number(path):
     """As in tables[12], tail[3] or y[7 * n : 13 * n]: what packed arrays, states and parameters hold has names."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Subscript):
             name = getattr(node.value, "attr", getattr(node.value, "id", ""))
             assert not (isinstance(node.slice, ast.Constant) and name in PACKED), ast.unparse(node)

@@ -68,6 +68,7 @@ def test_index_3_starts_again_in_each_sampling_period(period):
     assert run.violations[1].max() < 2.0 * plain.violations[1].max()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [{"step": 0.01}, {"rtol": 1e-4, "atol": 1e-8}], ids=["fixed", "adaptive"])
 @pytest.mark.parametrize("method", CONTROLLED, ids=str)
 def test_runs_are_resumed_to_the_same_bits(method, options):

@@ -63,6 +63,8 @@ class Case:
         self.back = np.argsort(models.joined(self.mechanism, self.parts))
         self.directions = np.eye(n) if n <= FEW else rng.normal(size=(SOME, n))
         self.pairs = rng.normal(size=(2 if n <= FEW else 1, 2, n))
+        self.motions = rng.normal(size=(len(self.directions), 2, n))  # along which v and a, or forces, change at once
+        self.bends = rng.normal(size=(len(self.pairs), 2, 2, n))
 
     def split(self, x: np.ndarray) -> list[oracle.Array]:
         return [oracle.exact(part) for part in models.split(self.mechanism, self.parts, np.asarray(x, dtype=object))]
@@ -122,25 +124,23 @@ def model(request) -> Case:
 
 def test_inverse_dynamics(model):
     found = model.mechanism.derivatives.inverse_dynamics(model.q, model.v, model.a, model.wrenches)
-    for u in model.directions:
-        assert deviation(found.dq @ u, slope(model.forces, u)) < TOLERANCE
-        assert deviation(found.dv @ u, slope(lambda x: model.forces(v=x), u)) < TOLERANCE
-        assert deviation(found.da @ u, slope(lambda x: model.forces(a=x), u)) < TOLERANCE
+    for u, (v, a) in zip(model.directions, model.motions, strict=True):  # all three at once
+        expected = slope(lambda x: model.forces(x[0], v=x[1], a=x[2]), np.array([u, v, a]))
+        assert deviation(found.dq @ u + found.dv @ v + found.da @ a, expected) < TOLERANCE
 
 
 def test_forward_dynamics(model):
     found = model.mechanism.derivatives.forward_dynamics(model.q, model.v, model.tau, model.wrenches)
-    for u in model.directions:
-        assert deviation(found.dq @ u, slope(model.accelerations, u)) < SOLVE_TOLERANCE
-        assert deviation(found.dv @ u, slope(lambda x: model.accelerations(v=x), u)) < SOLVE_TOLERANCE
-        assert deviation(found.dtau @ u, slope(lambda x: model.accelerations(tau=x), u)) < SOLVE_TOLERANCE
+    for u, (v, tau) in zip(model.directions, model.motions, strict=True):
+        expected = slope(lambda x: model.accelerations(x[0], v=x[1], tau=x[2]), np.array([u, v, tau]))
+        assert deviation(found.dq @ u + found.dv @ v + found.dtau @ tau, expected) < SOLVE_TOLERANCE
 
 
 def test_mass_matrix_and_its_inverse(model):
     change = model.mechanism.derivatives.mass_matrix(model.q)
     inverse_change = model.mechanism.derivatives.inverse_mass_matrix(model.q)
     x = oracle.exact(model.v)
-    for u in model.pairs[0]:
+    for u in model.pairs[0, :1]:
         expected = slope(model.matrix, u)
         assert deviation(change @ u, expected) < TOLERANCE
         assert deviation(model.mechanism.derivatives.mass_matrix(model.q, along=u), expected) < TOLERANCE
@@ -151,11 +151,13 @@ def test_mass_matrix_and_its_inverse(model):
 
 
 def test_second_derivatives(model):
-    """The derivative along w of the one along u: Q at q exp(t w) exp(s u)."""
+    """The derivative along w of the one along u: Q at q exp(t w) exp(s u), while v and a change along s and t, too."""
     found = model.mechanism.derivatives.inverse_dynamics_second(model.q, model.v, model.a, model.wrenches)
-    for u, w in model.pairs:
-        twice = mixed(lambda x, y: model.forces(y, x), u, w)
-        assert deviation(found.dq_dq @ w @ u, twice) < TOLERANCE
-        assert deviation(found.dv_dv @ w @ u, mixed(lambda x, y: model.forces(v=x + y), u, w)) < TOLERANCE
-        assert deviation(found.dq_dv @ w @ u, mixed(lambda x, y: model.forces(x, v=y), u, w)) < TOLERANCE
-        assert deviation(found.da_dq @ w @ u, mixed(lambda x, y: model.forces(y, a=x), u, w)) < TOLERANCE
+    for (u, w), ((u_v, u_a), (w_v, w_a)) in zip(model.pairs, model.bends, strict=True):
+        twice = found.dq_dq @ w @ u + found.dv_dv @ w_v @ u_v
+        twice += found.dq_dv @ w_v @ u + found.dq_dv @ u_v @ w + found.da_dq @ w @ u_a + found.da_dq @ u @ w_a
+        expected = mixed(
+            lambda x, y: model.forces(y[0], x[0], v=x[1] + y[1], a=x[2] + y[2]),
+            *(np.array([u, u_v, u_a]), np.array([w, w_v, w_a])),
+        )
+        assert deviation(twice, expected) < TOLERANCE

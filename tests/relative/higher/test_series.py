@@ -172,8 +172,7 @@ def test_a_loop_has_one_signature_however_it_is_called():
         *(inverse_rates.inverse_rates, inverse_series.inverse_series, christoffel.christoffel),
     ):
         algorithm.compile()
-        algorithm.compile(lanes=True)
-        assert (len(algorithm.scalar.signatures), len(algorithm.lanes.signatures)) == (1, 1), algorithm.__name__
+        assert len(algorithm.scalar.signatures) == 1, algorithm.__name__
 
 
 def test_shapes_and_nothing_that_moves():

@@ -26,7 +26,7 @@ def differenced(mechanism, column, *functions, places=None):
     return totals
 
 
-@pytest.mark.first(1)
+@pytest.mark.study  # `test_welds_and_frames` takes one of each place too
 @pytest.mark.parametrize("name", ["kinds", "floating"])
 def test_each_parameter_by_itself(name):
     """One parameter of each place, in turn rotation and translation along the three axes."""

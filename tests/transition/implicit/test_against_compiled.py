@@ -29,6 +29,7 @@ METHODS = [
 SPACES = {"SE3": ("screw", "body"), "SO3xR3": ("rotation_vector", "mixed")}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_a_top(method, space):
@@ -60,6 +61,7 @@ def held_top(name, representation):
     return ch.transition.descriptor(mass, more, *rest), replace(systems.slow_top(), forces=(spring,))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
     "method",

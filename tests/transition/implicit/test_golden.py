@@ -12,7 +12,7 @@ CASES = [
 ]
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("space", "name"), CASES)
 def test_digits(space, name):
     case = top("fast", "quaternion", *(("screw", "body") if space == "SE3" else ("rotation_vector", "mixed")))
