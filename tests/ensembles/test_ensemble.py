@@ -101,7 +101,9 @@ def test_a_name_of_the_gallery_is_a_model():
 
 def test_linear_gaussian_pendulum():
     """Small swings are linear in the start: q(T) = q0 cos(w T), w² = 3 g/(2 l): a normal start, a normal end."""
-    found = ensemble(ARM, sample={"start": "normal(0, 1e-4)"}, n=64, design="sobol", quantities=WANTED[:1], certificate=False)
+    found = ensemble(
+        ARM, sample={"start": "normal(0, 1e-4)"}, n=64, design="sobol", quantities=WANTED[:1], certificate=False
+    )
     factor = np.cos(np.sqrt(1.5 * 9.81 / 0.5) * 0.5)
     np.testing.assert_allclose(found["final(joints.elbow)"], factor * found["start"], rtol=1e-6, atol=1e-10)
     ends, starts = found.statistics("final(joints.elbow)"), found.statistics("start")
