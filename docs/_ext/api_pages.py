@@ -250,10 +250,27 @@ def entry(name: str, value) -> list[str]:
     return [*lines, "````", ""]
 
 
+def outline() -> str:
+    """All that can be referred to, without what is said of it."""
+    lines = ["# All modules", ""]
+    for package, names in MODULES.items():
+        for name in names:
+            module = importlib.import_module(f"{package}.{name}")
+            lines += [f"```{{py:module}} {package}.{name}", "```", ""]
+            for member, value in public(module):
+                kind = "class" if inspect.isclass(value) else "function"
+                lines += [f"```{{py:{kind}}} {member}", "```", ""]
+    return "\n".join(lines)
+
+
 def write_pages(app) -> None:
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
     (folder / "names.md").write_text(names_page())
+    if app.tags.has("outline"):
+        (folder / "outline.md").write_text(outline())
+        return
+    (folder / "outline.md").unlink(missing_ok=True)
     for page in folder.glob("chasles.*.md"):  # of modules that are gone
         package, _, name = page.stem.rpartition(".")
         if name not in MODULES.get(package, ()):

@@ -31,7 +31,7 @@ def test_a_scheduler_by_its_address():
 @pytest.mark.filterwarnings("ignore")  # of dask
 def test_a_scheduler_without_workers_is_refused(monkeypatch, tmp_path):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("chasles.ensembles.executor.ANSWER", 2.0)
+    monkeypatch.setattr("chasles.ensembles.executor.ANSWER", 1.0)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, protocol="tcp://") as cluster:
         at = cluster.scheduler_address
         with pytest.raises(ValueError, match=f"the dask scheduler at {at} has no workers; start some"):

@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ import platformdirs
 import pytest
 
 import chasles
-from chasles.kernel import cache, folders, trusted
-from chasles.kernel.policy import COMPILED
+from chasles.kernel import cache, code_store, folders, trusted
+from chasles.kernel.policy import COMPILED, kernel
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is cached when the compiler is switched off")
 
@@ -77,7 +78,8 @@ def test_what_was_loaded_before_an_edit_is_not_kept_as_what_stands_there_now(tmp
 
 def copied(tmp_path):
     package = tmp_path / "chasles"
-    shutil.copytree(Path(chasles.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    unneeded = shutil.ignore_patterns("__pycache__", "*.js", "*.html", "*.css", "*.toml", "*.json")
+    shutil.copytree(Path(chasles.__file__).parent, package, ignore=unneeded)
     return package
 
 
@@ -89,10 +91,12 @@ def test_code_is_stale_with_what_it_imports_and_with_nothing_else(tmp_path):
         sources = cache.Sources(package)
         return {module: cache.source_key(module, sources) for module in modules}
 
+    last = [keys()]
+
     def changed_by(file: str) -> set[str]:
-        before = keys()
         (package / file).write_text((package / file).read_text() + "\n# changed\n")
-        return {module for module, key in keys().items() if key != before[module]}
+        last.append(keys())
+        return {module for module, key in last[-1].items() if key != last[-2][module]}
 
     assert len(modules) == len(list(package.rglob("*.py")))
     assert changed_by("cli/run.py") <= {name for name in modules if name.split(".")[0] in ("cli", "__main__")}
@@ -117,7 +121,8 @@ def test_imports_are_read_as_python_reads_them(tmp_path):
     sources = cache.Sources(package)
     for module in sorted(sources.modules())[::4]:
         path, expected = sources.file(module), set()
-        for node in ast.parse(path.read_text()).body:
+        parsed = ast.parse(path.read_text())
+        for node in parsed.body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "chasles":
                 base = node.module.removeprefix("chasles").removeprefix(".")
                 inner = {name.name: f"{base}.{name.name}".removeprefix(".") for name in node.names}
@@ -126,7 +131,7 @@ def test_imports_are_read_as_python_reads_them(tmp_path):
                 names = [name.name for name in node.names if name.name.split(".")[0] == "chasles"]
                 expected |= {name.removeprefix("chasles").removeprefix(".") for name in names}
             assert not (isinstance(node, ast.ImportFrom) and node.level), path
-        for node in ast.walk(ast.parse(path.read_text())):  # what is loaded when something is compiled
+        for node in ast.walk(parsed):  # what is loaded when something is compiled
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("late", "with_numba", "kind_in"):
                 named = getattr(node.args[0], "value", "")
                 expected |= {named.removeprefix("chasles.")} if named.startswith("chasles.") else set()
@@ -203,30 +208,71 @@ def test_kernels_that_allocate_say_so_whoever_compiles_them():
     assert product.targetoptions["_nrt"] is False
 
 
-UNWRITABLE = """
-import warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    from chasles.kernel import cache, folders, trusted
-    place = cache.folder()
-    from chasles.lie import so3
-    so3.hat([1.0, 2.0, 3.0])
-messages = [str(w.message) for w in caught if "compiled code" in str(w.message)]
-print(len(messages), place)
-"""
+def double(x):
+    return 2 * x
 
 
-def test_an_unwritable_home_falls_back_and_says_so_once(tmp_path):
+double.__module__ = "chasles.kernel.policy"  # so that it is kept
+
+
+def doubled() -> int:
+    """The function as a new process has it; for how many kinds of arguments its code was found."""
+    fresh = kernel(entry=True)(double)
+    assert (fresh(1.5), fresh(np.int64(4))) == (3.0, 8)
+    return fresh.found
+
+
+def said(caught: list[warnings.WarningMessage], words: str) -> int:
+    """How many warnings have these words."""
+    return sum(words in str(one.message) for one in caught)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder of compiled code, as a new process finds it."""
+    place = tmp_path / "cache"
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(cache, "folder", lambda: place)
+    code_store.say_once.cache_clear()
+    return place
+
+
+@pytest.fixture
+def looks_again():
+    """The folder is looked for as in a new process, and once more by whoever comes afterwards."""
+    ways = cache.root, cache.folder, code_store.say_once
+    for way in ways:
+        way.cache_clear()
+    yield
+    for way in ways:
+        way.cache_clear()
+
+
+def test_an_unwritable_home_falls_back_and_says_so_once(tmp_path, monkeypatch, looks_again, recwarn):
     """A file where the folder should be cannot be written to, whoever runs the test."""
-    blocker = tmp_path / "home"
+    blocker, temporary = tmp_path / "home", tmp_path / "tmp"
     blocker.write_text("not a folder")
-    temporary = tmp_path / "tmp"
     temporary.mkdir()
-    result = run(UNWRITABLE, CHASLES_CACHE_DIR=str(blocker / "cache"), TMPDIR=str(temporary))
-    count, place = result.stdout.split()
-    assert count == "1", result.stderr
-    assert Path(place).is_relative_to(temporary)
-    assert list(Path(place).glob("*.nbc"))
+    monkeypatch.setenv("CHASLES_CACHE_DIR", str(blocker / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    warnings.simplefilter("always")
+    place = cache.folder()
+    assert doubled() == 0
+    assert said(recwarn.list, "compiled code") == 1
+    assert place.is_relative_to(temporary)
+    assert len(list(place.glob("*.nbc"))) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
+def test_where_nothing_can_be_kept_all_is_run_all_the_same(tmp_path, monkeypatch, looks_again, recwarn):
+    blocker = tmp_path / "file"
+    blocker.write_text("no folder can be made here")
+    monkeypatch.setenv("CHASLES_CACHE_DIR", str(blocker / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", "/dev/null/folder")
+    warnings.simplefilter("always")
+    assert (doubled(), doubled()) == (0, 0)
+    assert said(recwarn.list, "; it is not kept. Set CHASLES_CACHE") == len(recwarn) == 1
+    assert list(tmp_path.iterdir()) == [blocker]
 
 
 POSIX = pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
@@ -304,52 +350,23 @@ def spoilings(data, rng):
         yield bytes(changed)
 
 
-def test_damaged_files_are_compiled_again(tmp_path):
-    """Each of its files, in each of these ways: the same numbers, no word, and a sound file afterwards."""
-    environment = {"CHASLES_CACHE_DIR": str(tmp_path / "cache")}
-    first = run(SMALL, **environment)
-    assert first.stdout.split()[:2] == ["3.0", "8"], first.stderr
-    files = sorted(path for path in (tmp_path / "cache").rglob("*double*") if path.is_file())
-    assert [path.suffix for path in files] == [".nbc", ".nbc"]
-    code = "import sys\nfrom pathlib import Path\nimport numpy as np\n" + TRY
-    result = run(code, FILES=os.pathsep.join(map(str, files)), **environment)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1] == "sound"
-    assert result.stderr.count("is damaged, or is not what chasles wrote there") == 1
-    again = run(SMALL, **environment)
-    assert again.stdout.split()[:2] == ["3.0", "8"], again.stderr
-    assert not again.stderr
-
-
-TRY = """
-import os
-from chasles.kernel.policy import kernel
-from tests.kernel.test_cache import spoilings
-
-def double(x):
-    return 2 * x
-
-double.__module__ = "chasles.kernel.policy"
-double.__code__ = double.__code__.replace(co_firstlineno=5)  # the function of the process before
-rng = np.random.default_rng(0)
-sound = {path: path.read_bytes() for path in map(Path, os.environ["FILES"].split(os.pathsep))}
-for path, data in sound.items():
-    for number, spoiled in enumerate(spoilings(data, rng)):
-        for other, good in sound.items():
-            other.write_bytes(good)
-        path.write_bytes(spoiled)
-        once = kernel(entry=True)(double)
-        assert (once(1.5), once(np.int64(4))) == (3.0, 8), (path, number)
-        assert once.found <= 1, (path, number)  # the other file at most
-        twice = kernel(entry=True)(double)
-        assert (twice(1.5), twice(np.int64(4))) == (3.0, 8)
-        assert twice.found == 2, (path, number)  # it was written again
-for path, data in list(sound.items())[:2]:  # the code of other arguments under this name
-    path.write_bytes(sound[[other for other in list(sound)[:2] if other != path][0]])
-    once = kernel(entry=True)(double)
-    assert (once(1.5), once(np.int64(4))) == (3.0, 8)
-print("sound")
-"""
+def test_damaged_files_are_compiled_again(kept, recwarn):
+    """Its files, in each of these ways: the same numbers, one word, and a sound file afterwards."""
+    warnings.simplefilter("always")
+    assert doubled() == 0
+    sound = {path: path.read_bytes() for path in sorted(kept.iterdir())}
+    assert [path.suffix for path in sound] == [".nbc", ".nbc"]
+    rng = np.random.default_rng(0)
+    for k, (path, data) in enumerate(sound.items()):
+        for number, spoiled in list(enumerate(spoilings(data, rng)))[k::2]:
+            path.write_bytes(spoiled)
+            assert doubled() == 1, (path, number)  # the other file
+            assert path.read_bytes() != spoiled, (path, number)  # it was written again
+    assert doubled() == 2
+    first, second = sound
+    first.write_bytes(sound[second])  # the code of other arguments under this name
+    assert doubled() == 1
+    assert said(recwarn.list, "is damaged, or is not what chasles wrote there") == len(recwarn) == 1
 
 
 FULL = """
@@ -357,50 +374,38 @@ import resource, sys
 sys.dont_write_bytecode = True  # Python leaves half of its files there
 resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # no file can become larger, as on a full disk
 """
-NOWHERE = """
-import tempfile
-tempfile.tempdir = "/dev/null/folder"
-"""
 
 
 @POSIX
-@pytest.mark.parametrize(
-    ("trouble", "place", "said"),
-    [
-        (FULL, "cache", "compiled code cannot be kept in"),
-        (NOWHERE, "file/cache", "; it is not kept. Set CHASLES_CACHE"),
-    ],
-)
-def test_what_cannot_be_kept_is_run_all_the_same(tmp_path, trouble, place, said):
+def test_what_cannot_be_kept_is_run_all_the_same(tmp_path):
     """It is said once, and nothing is left behind."""
-    (tmp_path / "file").write_text("no folder can be made here")
-    result = run(trouble + SMALL, CHASLES_CACHE_DIR=str(tmp_path / place))
+    result = run(FULL + SMALL, CHASLES_CACHE_DIR=str(tmp_path / "cache"))
     assert result.stdout.split()[:2] == ["3.0", "8"], result.stderr
-    assert result.stderr.count(said) == result.stderr.count("Warning") == 1, result.stderr
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "file"]
+    assert result.stderr.count("compiled code cannot be kept in") == result.stderr.count("Warning") == 1, result.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 @POSIX
-def test_what_others_could_have_written_is_not_loaded(tmp_path):
+def test_what_others_could_have_written_is_not_loaded(kept, recwarn):
     """A file that anybody may write to, a named pipe, which would be waited for, a folder in its place."""
-    environment = {"CHASLES_CACHE_DIR": str(tmp_path / "cache")}
+    warnings.simplefilter("always")
+    assert doubled() == 0
     loaded, told = [], []
-    run(SMALL, **environment)
     for spoil in (
         lambda path: path.chmod(0o600),
         lambda path: path.chmod(0o666),
         pipe_in_its_place,
         folder_in_its_place,
     ):
-        for path in sorted((tmp_path / "cache").rglob("*double*")):
+        for path in sorted(kept.iterdir()):
             spoil(path)
-        result = run(SMALL, **environment)
-        assert result.stdout.split()[:2] == ["3.0", "8"], result.stderr
-        loaded.append(result.stdout.split()[2] != "0")
-        told.append(result.stderr.count("is damaged, or is not what chasles wrote there"))
+        recwarn.clear()
+        code_store.say_once.cache_clear()
+        loaded.append(doubled() > 0)
+        told.append(said(recwarn.list, "is damaged, or is not what chasles wrote there"))
     assert loaded == [True, False, False, False]
     assert told == [0, 1, 1, 1]
-    assert result.stderr.count("compiled code cannot be kept in") == 1
+    assert said(recwarn.list, "compiled code cannot be kept in") == 1
 
 
 def pipe_in_its_place(path):

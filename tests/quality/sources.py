@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import chasles
@@ -18,8 +19,18 @@ def files(under: str = "") -> tuple[Path, ...]:
 
 
 @functools.cache
+def text(path: Path) -> str:
+    return path.read_text()
+
+
+def mentioning(pattern: str) -> list[Path]:
+    """Files of the package that have such words: only they are parsed, which takes seconds for all."""
+    return [path for path in files() if re.search(pattern, text(path))]
+
+
+@functools.cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    return ast.parse(text(path))
 
 
 @functools.cache

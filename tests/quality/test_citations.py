@@ -1,5 +1,6 @@
 """Every citation leads somewhere: keys of the bibliography in code, comments, docstrings, documentation and tests."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from chasles.reproduce import ALIASES
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "docs", "tests", "tools", "benchmarks", "examples")
 # a number that stood for a paper: "000 eq. (3)", "source 004", test_003_31, gallery.source_000; Markdown has \_ too
+MARK = re.compile(r"00[0-4]\b")  # looked for first: it is found in few files
 NUMBER = re.compile(
     r"(?:\b[Ss]ource |\b[Pp]aper |test_|[a-z]\\?_)00[0-4]\b|(?<![\d.,_ ])\b00[0-4] (?:eqs?\.|\(|section|appendix|table)"
 )
@@ -21,7 +23,12 @@ OLD_NAMES = ("src/chasles/reproduce/__init__.py", "src/chasles/gallery/__init__.
 NO_CITATION = {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October"}
 
 
-def texts():
+@functools.cache
+def texts() -> list[tuple[str, str]]:
+    return list(read())
+
+
+def read():
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
     files = [path for path in files if path.suffix in {".py", ".md", ".toml"} and path != Path(__file__)]
     for path in [*files, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
@@ -40,7 +47,7 @@ def test_every_key_is_in_the_bibliography_and_every_entry_is_cited():
 
 def test_papers_have_no_numbers():
     for name, text in texts():
-        if name not in OLD_NAMES:
+        if name not in OLD_NAMES and MARK.search(text):
             found = NUMBER.search(text)
             assert not found, f"{name}: {found}"
 

@@ -14,10 +14,33 @@ def browser():
         yield made
 
 
+class Made(dict):
+    """What is made when a test asks for it."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def __missing__(self, name):
+        self[name] = self.make(name)
+        return self[name]
+
+
 @pytest.fixture(scope="session")
 def runs():
     """An adaptive run with few saved points, and one in absolute coordinates."""
-    return {case: CASES[case](2.0) for case in ("adaptive", "absolute", "sampled")}
+    return Made(lambda case: CASES[case](2.0))
+
+
+@pytest.fixture(scope="session")
+def pages(runs, tmp_path_factory):
+    """The page of each run."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def save(case):
+        runs[case].save(folder / f"{case}.html")
+        return folder / f"{case}.html"
+
+    return Made(save)
 
 
 @pytest.fixture(autouse=True)

@@ -13,16 +13,6 @@ from chasles.view.page import Page
 from chasles.view.scene import poses_at
 
 
-@pytest.fixture(scope="module")
-def pages(runs, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pages")
-    files = {}
-    for case, run in runs.items():
-        files[case] = folder / f"{case}.html"
-        run.save(files[case])
-    return files
-
-
 def picture(browser):
     """Pixels of the stage, (rows, columns, 3), from 0 to 1."""
     whole = matplotlib.image.imread(io.BytesIO(browser.screenshot()), format="png")[..., :3]
@@ -36,6 +26,14 @@ def picture(browser):
 def drawn_pose(browser, body, run=0):
     """4x4 matrix of a body as it is drawn."""
     return np.array(browser.evaluate(f"chasles.pose({run}, {body!r})")).reshape(4, 4).T
+
+
+def show(browser, file, t):
+    """A page at a time, in whatever state another test has left it: it is opened if it is not there."""
+    if browser.page.url.partition("?")[0] != file.as_uri():
+        browser.open(file, f"?t={t!r}")
+    browser.evaluate(f"chasles.transport.go({t!r}), 0")
+    rest(browser)
 
 
 def rest(browser):
@@ -86,6 +84,63 @@ def test_it_draws_plays_and_scrubs(runs, pages, browser):
     for body, pose in zip(run.mechanism.bodies, poses_at(run, np.array([1.0]))[0], strict=True):
         np.testing.assert_allclose(drawn_pose(browser, body), pose_group.to_matrix(pose), rtol=0, atol=1e-6)
     assert browser.complaints() == []
+
+
+def test_keys_turn_move_and_zoom(pages, browser):
+    show(browser, pages["adaptive"], 0.3)
+    where = "[...chasles.stage.camera.position.toArray(), ...chasles.stage.controls.target.toArray()]"
+
+    def after(*keys):
+        before = np.array(browser.evaluate(where)).reshape(2, 3)
+        for key in keys:
+            browser.press(key)
+        rest(browser)
+        return before, np.array(browser.evaluate(where)).reshape(2, 3)
+
+    for keys in ("4", "6", "8", "2"):
+        (eye, target), (new, same) = after(*keys)
+        np.testing.assert_allclose(same, target, atol=1e-12)
+        angle = np.arccos((eye - target) @ (new - same) / np.linalg.norm(eye - target) / np.linalg.norm(new - same))
+        assert 0.05 < angle < 0.13
+        assert np.linalg.norm(new - same) == pytest.approx(np.linalg.norm(eye - target), rel=1e-6)
+    for keys in ("1", "3", "7", "9"):
+        (eye, target), (new, other) = after(*keys)
+        np.testing.assert_allclose(new - eye, other - target, atol=1e-9)
+        assert np.linalg.norm(new - eye) > 0.01 * np.linalg.norm(eye - target)
+    for key, ratio in (("+", 1 / 1.15), ("-", 1.15)):
+        (eye, target), (new, same) = after(key)
+        assert np.linalg.norm(new - same) / np.linalg.norm(eye - target) == pytest.approx(ratio, rel=1e-6)
+    browser.press("z")  # from above, x to the right
+    rest(browser)
+    right = browser.evaluate("(e => [e[0], e[1], e[2]])(chasles.stage.camera.matrixWorld.elements)")
+    np.testing.assert_allclose(right, [1, 0, 0], atol=1e-6)
+
+
+def test_charts_are_not_stretched_when_their_texts_grow(pages, browser):
+    show(browser, pages["adaptive"], 0.3)
+    for key in ("ArrowDown", "ArrowDown"):
+        browser.press(key)
+        rest(browser)
+        sizes = browser.evaluate(
+            "[...document.querySelectorAll('figure:not([hidden]) canvas')].map(c => [c.height, c.clientHeight])"
+        )
+        assert sizes
+        assert all(inside == outside for inside, outside in sizes)
+
+
+def test_names_do_not_cover_each_other(pages, browser):
+    browser.open(pages["adaptive"], "?t=0")
+    browser.press("n")
+    browser.press("z")  # bodies above each other
+    rest(browser)
+    boxes = browser.evaluate(
+        "[...document.querySelectorAll('#labels span')].map(s => s.getBoundingClientRect())"
+        ".map(({left, top, right, bottom}) => [left, top, right, bottom])"
+    )
+    assert len(boxes) > 1
+    for k, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[:k]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] + 0.5 or other[3] <= top + 0.5
 
 
 def test_keys_bodies_and_layers(pages, browser):
@@ -227,63 +282,6 @@ def test_page_in_a_notebook(runs, browser, tmp_path):
         assert time.monotonic() < end, browser.complaints()
         time.sleep(0.1)
     assert browser.complaints() == []
-
-
-def test_keys_turn_move_and_zoom(pages, browser):
-    browser.open(pages["adaptive"], "?t=0.3")
-    where = "[...chasles.stage.camera.position.toArray(), ...chasles.stage.controls.target.toArray()]"
-
-    def after(*keys):
-        before = np.array(browser.evaluate(where)).reshape(2, 3)
-        for key in keys:
-            browser.press(key)
-        rest(browser)
-        return before, np.array(browser.evaluate(where)).reshape(2, 3)
-
-    for keys in ("4", "6", "8", "2"):
-        (eye, target), (new, same) = after(*keys)
-        np.testing.assert_allclose(same, target, atol=1e-12)
-        angle = np.arccos((eye - target) @ (new - same) / np.linalg.norm(eye - target) / np.linalg.norm(new - same))
-        assert 0.05 < angle < 0.13
-        assert np.linalg.norm(new - same) == pytest.approx(np.linalg.norm(eye - target), rel=1e-6)
-    for keys in ("1", "3", "7", "9"):
-        (eye, target), (new, other) = after(*keys)
-        np.testing.assert_allclose(new - eye, other - target, atol=1e-9)
-        assert np.linalg.norm(new - eye) > 0.01 * np.linalg.norm(eye - target)
-    for key, ratio in (("+", 1 / 1.15), ("-", 1.15)):
-        (eye, target), (new, same) = after(key)
-        assert np.linalg.norm(new - same) / np.linalg.norm(eye - target) == pytest.approx(ratio, rel=1e-6)
-    browser.press("z")  # from above, x to the right
-    rest(browser)
-    right = browser.evaluate("(e => [e[0], e[1], e[2]])(chasles.stage.camera.matrixWorld.elements)")
-    np.testing.assert_allclose(right, [1, 0, 0], atol=1e-6)
-
-
-def test_charts_are_not_stretched_when_their_texts_grow(pages, browser):
-    browser.open(pages["adaptive"], "?t=0.3")
-    for key in ("ArrowDown", "ArrowDown"):
-        browser.press(key)
-        rest(browser)
-        sizes = browser.evaluate(
-            "[...document.querySelectorAll('figure:not([hidden]) canvas')].map(c => [c.height, c.clientHeight])"
-        )
-        assert sizes
-        assert all(inside == outside for inside, outside in sizes)
-
-
-def test_names_do_not_cover_each_other(pages, browser):
-    browser.open(pages["adaptive"], "?t=0")
-    browser.press("n")
-    browser.press("z")  # bodies above each other
-    rest(browser)
-    boxes = browser.evaluate(
-        "[...document.querySelectorAll('#labels span')].map(s => s.getBoundingClientRect())"
-        ".map(({left, top, right, bottom}) => [left, top, right, bottom])"
-    )
-    assert len(boxes) > 1
-    for k, (left, top, right, bottom) in enumerate(boxes):
-        for other in boxes[:k]:
-            assert right <= other[0] or other[2] <= left or bottom <= other[1] + 0.5 or other[3] <= top + 0.5
 
 
 @pytest.mark.study

@@ -56,16 +56,22 @@ def test_it_has_the_verdict_and_every_finding(runs, reports):
         assert f"<td>{html.escape(body.name)}</td>" in text
 
 
-def test_nothing_of_a_model_runs_in_it_and_nothing_is_asked_of_the_network(tmp_path, browser):
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """The file of a report with names that would run, or turn the text around them."""
+    name, file = f"\u202e{HOSTILE}", tmp_path_factory.mktemp("hostile") / "report.html"
     system = ch.System(
-        [ch.Body(HOSTILE, 1.0, (0.3, 0.0, 0.0), (0.1, 0.2, 0.2))],
-        [ch.revolute(f"hinge {HOSTILE}", "ground", HOSTILE, axis=(0, 0, 1))],
-        name=HOSTILE,
+        [ch.Body(name, 1.0, (0.3, 0.0, 0.0), (0.1, 0.2, 0.2))],
+        [ch.revolute(f"hinge {name}", "ground", name, axis=(0, 0, 1))],
+        name=name,
     )
-    file = tmp_path / "report.html"
     ch.simulate(system, (0.0, 0.5)).report(file)
-    browser.open(file, wait="document.readyState == 'complete'")
-    assert browser.evaluate("document.querySelector('h1').textContent") == HOSTILE
+    return file
+
+
+def test_nothing_of_a_model_runs_in_it_and_nothing_is_asked_of_the_network(hostile, browser):
+    browser.open(hostile, wait="document.readyState == 'complete'")
+    assert browser.evaluate("document.querySelector('h1').textContent") == f"[U+202E]{HOSTILE}"
     assert browser.evaluate("document.querySelectorAll('h2').length") == 8
     assert browser.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 100)")
     browser.evaluate("document.querySelector('iframe').scrollIntoView(), 0")
@@ -153,13 +159,10 @@ def test_names_of_files_end_as_what_is_in_them(runs, tmp_path, monkeypatch, caps
 
 def test_a_report_lies_beside_its_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        CASES["fixed"](0.1, file=f"{folder}/run.h5")
-        command(f"{folder}/run.h5")
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.html")) == [
-        *("a/run_report.html", "b/run_report.html")
-    ]
+    (tmp_path / "a").mkdir()
+    CASES["fixed"](0.1, file="a/run.h5")
+    command("a/run.h5")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.html")] == ["a/run_report.html"]
 
 
 def test_joints_and_their_reactions_are_in_it(runs, reports):
@@ -173,13 +176,9 @@ def test_joints_and_their_reactions_are_in_it(runs, reports):
     np.testing.assert_allclose(shown[:2], [force.max(), times[force.argmax()]], rtol=1e-3)
 
 
-def test_names_cannot_turn_the_text_around_them(tmp_path):
-    name = "\u202eabc"
-    system = ch.System([ch.Body(name, 1.0, (0.3, 0, 0), (0.1, 0.2, 0.2))], name=name)
-    run = ch.simulate(system, (0.0, 0.05), progress=False)
-    run.report(tmp_path / "report.html")
-    shown = re.sub(r'srcdoc="[^"]*"|<details>.*?</details>', "", (tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert "[U+202E]abc" in shown
+def test_names_cannot_turn_the_text_around_them(hostile):
+    shown = re.sub(r'srcdoc="[^"]*"|<details>.*?</details>', "", hostile.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert f"[U+202E]{html.escape(HOSTILE)}" in shown
     assert "\u202e" not in shown
 
 
