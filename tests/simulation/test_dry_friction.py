@@ -74,8 +74,8 @@ def test_it_may_end_by_an_event_and_take_any_method():
     assert run.t[-1] == pytest.approx(np.arccos((-0.1 - 0.015) / (0.2 - 0.015)) / 10.0, rel=1e-7)
     assert run.certificate.status == "passed"
     for method in ("lie_midpoint", "rk4"):
-        run = ch.simulate(system, (0, 3.0), q=[0.2], method=method, step=1e-3, save="final")
-        assert run.q[-1, 0] == pytest.approx(0.01, abs=1e-9)  # 0.2, -0.17, 0.14, -0.11, 0.08, -0.05, 0.02, 0.01
+        run = ch.simulate(system, (0, 1.0), q=[0.08], method=method, step=1e-3, save="final")
+        assert run.q[-1, 0] == pytest.approx(0.01, abs=1e-9)  # 0.08, -0.05, 0.02, 0.01
         assert run.v[-1, 0] == 0.0
 
 

@@ -58,19 +58,17 @@ def test_initial_state_and_input(model, method):
     agree(ch.gradient(found.run, total, by=("q", "v", "control")), found, measured)
 
 
-def test_every_force_and_parameters():
-    found = ch.sensitivities(
-        machine,
-        (0.0, 0.1),
-        *start(),
-        parameters=PARAMETERS,
-        control=CONTROL,
-        wrt=("q", "v", "control", *PARAMETERS),
-        step=0.01,
-    )
+@pytest.mark.parametrize(
+    "names", [("place", "factor", "gear"), pytest.param(tuple(PARAMETERS), marks=pytest.mark.study)], ids=["few", "all"]
+)
+def test_every_force_and_parameters(names):
+    """Few of them: a place of joints, frames and forces, a law's and an actuator's. Bodies have a test of their own."""
+    values = {name: PARAMETERS[name] for name in names}
+    options = {"parameters": values, "control": CONTROL, "wrt": ("q", "v", "control", *names), "step": 0.01}
+    found = ch.sensitivities(machine, (0.0, 0.1), *start(), **options)
     measured = Measured(found.run.mechanism)
     total = ch.objective.integral(measured) + ch.objective.end(measured)
-    got = ch.gradient(found.run, total, by=tuple(found.columns), system=machine, parameters=PARAMETERS)
+    got = ch.gradient(found.run, total, by=tuple(found.columns), system=machine, parameters=values)
     agree(got, found, measured)
 
 

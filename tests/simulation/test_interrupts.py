@@ -32,8 +32,10 @@ def driven():
 
 
 JOBS = {
-    "adaptive": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, progress=False),
-    "absolute": lambda: ch.simulate(arm(), (0, 0.02), v=models.V, coordinates="absolute", progress=False).energies.work,
+    "adaptive": lambda: ch.simulate(arm(), (0, 0.01), v=models.V, progress=False),
+    "absolute": lambda: (
+        ch.simulate(arm(), (0, 0.004), v=models.V, coordinates="absolute", progress=False).energies.work
+    ),
     "driven": lambda: ch.simulate(driven(), (0, 0.05), v=[*models.V[:3], 0.3], progress=False).energies.work,
     "certificate": lambda: ch.certify(ch.simulate(arm(), (0, 0.02), v=models.V, progress=False)),
     "quantities": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, step=0.01, progress=False).energies.work,
