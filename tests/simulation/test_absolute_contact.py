@@ -6,6 +6,7 @@ import pytest
 import chasles as ch
 from tests.simulation.test_loaded_friction import pendulum
 from tests.simulation.test_rigid_limits import slider_crank
+from tests.simulation.work import judge_at_few_times
 
 STICKS = {"friction_speed": 0.0}
 OPTIONS = {"rtol": 1e-11, "certificate": False}
@@ -80,7 +81,8 @@ def test_other_ways_of_absolute_coordinates(options):
     same(one, other)
 
 
-def test_files_and_the_certificate(tmp_path):
+def test_files_and_the_certificate(tmp_path, monkeypatch):
+    judge_at_few_times(monkeypatch.setattr)
     system, start, _ = CASES["loop that sticks"]()
     run = ch.simulate(system, (0.0, 0.5), **start, coordinates="absolute", file=tmp_path / "run.h5")
     assert run.certificate.status == "passed"

@@ -9,6 +9,7 @@ import pytest
 import chasles as ch
 from chasles.integrate.vector_field import PythonField
 from chasles.model.law import PythonLaw
+from chasles.simulation.laws import scan
 from tests.io import result_models as models
 
 ENTRIES = {PythonLaw._evaluate.__code__, PythonField._evaluate.__code__}
@@ -32,10 +33,8 @@ def driven():
 
 
 JOBS = {
-    "adaptive": lambda: ch.simulate(arm(), (0, 0.01), v=models.V, progress=False),
-    "absolute": lambda: (
-        ch.simulate(arm(), (0, 0.004), v=models.V, coordinates="absolute", progress=False).energies.work
-    ),
+    "adaptive": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, progress=False),
+    "absolute": lambda: ch.simulate(arm(), (0, 0.02), v=models.V, coordinates="absolute", progress=False).energies.work,
     "driven": lambda: ch.simulate(driven(), (0, 0.05), v=[*models.V[:3], 0.3], progress=False).energies.work,
     "certificate": lambda: ch.certify(ch.simulate(arm(), (0, 0.02), v=models.V, progress=False)),
     "quantities": lambda: ch.simulate(arm(), (0, 0.1), v=models.V, step=0.01, progress=False).energies.work,
@@ -85,7 +84,8 @@ def called(job, at=None):
 
 @pytest.mark.first(2)
 @pytest.mark.parametrize("name", JOBS)
-def test_ctrl_c_as_a_python_function_begins(name):
+def test_ctrl_c_as_a_python_function_begins(name, monkeypatch):
+    monkeypatch.setattr(scan, "SAMPLES_IN_PYTHON", 1 << 8)  # else nearly all calls are of the look before a run
     job = JOBS[name]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
