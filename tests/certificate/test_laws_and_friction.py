@@ -19,13 +19,13 @@ def block(value):
     return ch.System([body], [slide], forces=[ch.JointForce("pull", "slide", value)])
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     ("value", "step", "verdict"),
     [
-        ("3 * sin(4 * t)", None, "passed"),
         ("3 * sin(40 * t)", 0.05, "failed"),
         ("2 * step(t, 0.7)", None, "passed"),
+        ("3 * sin(4 * t)", None, "passed"),
         (short_blow, None, "passed"),
         (short_blow, 0.01, "failed"),
     ],

@@ -12,7 +12,7 @@ EQUAL = {"step": 0.01}
 
 
 def passing(t, y, p):
-    return y[0] - 0.5
+    return y[0] - 0.95
 
 
 def late(t, y, p):
@@ -40,9 +40,9 @@ KINDS = {
     "tree, adaptive": lambda: free(),
     "tree, fixed": lambda: free(method="rk4", **EQUAL),
     "tree, implicit": lambda: free(method="gauss", **EQUAL),
-    "tree, stiff": lambda: ch.simulate(slider(k=1e5, c=1e5), (0, 3), q=[1.0], events=[ch.Event(passing)]),
+    "tree, stiff": lambda: ch.simulate(slider(k=1e5, c=1e5), (0, 0.3), q=[1.0], events=[ch.Event(passing)]),
     "tree, stiff, implicit": lambda: ch.simulate(
-        slider(k=1e10, c=1e7), (0, 40), q=[1.0], events=[ch.Event(passing)], method="gauss", step=1e-3
+        slider(k=1e10, c=1e7), (0, 4), q=[1.0], events=[ch.Event(passing)], method="gauss", step=1e-3
     ),
     "absolute, adaptive": lambda: free(**ABSOLUTE),
     "absolute, implicit": lambda: free(method="generalized_alpha", **EQUAL, **ABSOLUTE),

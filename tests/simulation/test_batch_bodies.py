@@ -38,6 +38,7 @@ def alone(system, masses, v, k, **how):
     return ch.simulate(replace(system, bodies=bodies), SPAN, v=start, progress=False, **how)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("space", "index"), [("SE3", 2), ("SO3xR3", 3), ("SO3xR3", 2), ("SE3", 3)])
 def test_members_have_the_bits_of_single_runs(space, index):
     system = mechanism()

@@ -26,7 +26,9 @@ def truss(load: float, scale: float = 1.0) -> ch.System:
 def test_truss(scale):
     """P(h) = 2 k h (l0/l - 1) is largest where l³ = l0 a²; the branch goes through both folds to the other side."""
     span = (-3.0, 3.0)
-    branch = ch.continuation(lambda x: truss(x, scale), span, {"height": scale * HEIGHT}, start=0.0, name="load")
+    branch = ch.continuation(
+        lambda x: truss(x, scale), span, {"height": scale * HEIGHT}, start=0.0, name="load", max_step=0.2
+    )
     length = np.cbrt(FREE * BASE**2)
     height = np.sqrt(length**2 - BASE**2)
     largest = 2 * STIFFNESS * height * (FREE / length - 1)
@@ -69,7 +71,8 @@ def toggle(load: float) -> ch.System:
 def test_toggle(coordinates):
     """P = 2 k (2 l sin θ - x0 tan θ), largest where cos³ θ = x0/(2 l)."""
     build = lambda x: toggle(x).compile(coordinates)  # noqa: E731
-    branch = ch.continuation(build, (0.0, 40.0), {"A": OPEN, "S": 2 * ROD * np.cos(OPEN)}, max_step=0.5)
+    start = {"A": OPEN, "S": 2 * ROD * np.cos(OPEN)}
+    branch = ch.continuation(build, (8.0, 40.0), start, max_step=0.5)
     (fold,) = branch.folds
     angle = np.arccos(np.cbrt(np.cos(OPEN)))
     largest = 4 * SPRING * ROD * (np.sin(angle) - np.cos(OPEN) * np.tan(angle))

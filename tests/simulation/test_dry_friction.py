@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from tests.simulation.work import judge_at_few_times
 
 G = 9.81
 INERTIA = (0.1, 0.1, 0.1)
@@ -28,8 +29,9 @@ def oscillator(mass, stiffness, friction, **more):
     return ch.System([body("block", mass)], [ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), **options)])
 
 
-def test_a_block_on_a_slope_does_not_move_to_the_last_bit():
-    run = ch.simulate(slope(0.5), (0, 100.0), q=[0.3])
+def test_a_block_on_a_slope_does_not_move_to_the_last_bit(monkeypatch):
+    judge_at_few_times(monkeypatch.setattr)
+    run = ch.simulate(slope(0.5), (0, 10.0), q=[0.3])
     assert np.all(run.q == 0.3)
     assert not run.v.any()
     assert not run.a.any()
@@ -74,8 +76,8 @@ def test_it_may_end_by_an_event_and_take_any_method():
     assert run.t[-1] == pytest.approx(np.arccos((-0.1 - 0.015) / (0.2 - 0.015)) / 10.0, rel=1e-7)
     assert run.certificate.status == "passed"
     for method in ("lie_midpoint", "rk4"):
-        run = ch.simulate(system, (0, 3.0), q=[0.2], method=method, step=1e-3, save="final")
-        assert run.q[-1, 0] == pytest.approx(0.01, abs=1e-9)  # 0.2, -0.17, 0.14, -0.11, 0.08, -0.05, 0.02, 0.01
+        run = ch.simulate(system, (0, 1.0), q=[0.08], method=method, step=1e-3, save="final")
+        assert run.q[-1, 0] == pytest.approx(0.01, abs=1e-9)  # 0.08, -0.05, 0.02, 0.01
         assert run.v[-1, 0] == 0.0
 
 

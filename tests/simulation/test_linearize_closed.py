@@ -171,6 +171,7 @@ def suspension_reduced():
     return reduced.swing(pieces, potential, [(STRUT[1][1], strut), (TIRE[1][1], tire)], 0.0219)
 
 
+@pytest.mark.study
 def test_suspension():
     at, m, d, k = suspension_reduced()
     mechanism = suspension().compile()

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 import chasles as ch
 from chasles.errors import FrictionLoadError
 from tests.simulation.test_rigid_limits import ReducedSliderCrank, slider_crank
+from tests.simulation.work import judge_at_few_times
 
 G = 9.81
 STICKS = {"friction_speed": 0.0}
@@ -64,7 +65,7 @@ def bearing_acceleration(angle, rate, part):
 
 
 def test_a_pendulum_in_a_smooth_bearing_as_scipy_has_it():
-    speed, end = 0.05, 0.8
+    speed, end = 0.05, 0.4
     run = ch.simulate(pendulum(speed), (0, end), q=[1.2], rtol=1e-10, save="final")
     found = solve_ivp(
         lambda t, y: [y[1], bearing_acceleration(y[0], y[1], np.tanh(y[1] / speed))],
@@ -75,7 +76,7 @@ def test_a_pendulum_in_a_smooth_bearing_as_scipy_has_it():
 
 
 def test_a_pendulum_in_a_bearing_comes_to_rest_as_scipy_has_it():
-    end, start = 2.5, np.array([0.12, 0.0])
+    end, start = 1.8, np.array([0.09, 0.0])
     run = ch.simulate(pendulum(0.0), (0, end), q=[start[0]], rtol=1e-10)
     t, y, part = 0.0, start, -1.0
     while t < end:
@@ -120,7 +121,7 @@ def test_the_load_is_the_reaction_of_the_joint():
     turn = np.cross([1, 0, 0], torque) / length
     load = np.linalg.norm(0.5 * force + turn) + np.linalg.norm(0.5 * force - turn)
     assert acting[1] == pytest.approx(-0.2 * load * np.tanh(v[1] / 0.01), rel=1e-11)
-    energy = ch.simulate(system, (0, 0.5), q=[0.2, 0.1, -0.3], v=[1.0, -0.4, 0.7], save="final").energies
+    energy = ch.simulate(system, (0, 0.1), q=[0.2, 0.1, -0.3], v=[1.0, -0.4, 0.7], save="final").energies
     assert energy.balance[-1] == pytest.approx(energy.balance[0], abs=1e-7)
     assert energy.work[-1] < 0.0
 
@@ -150,7 +151,7 @@ def with_multipliers(t, y, mu, speed, r=0.3, length=0.8):
 
 
 def test_a_slider_crank_with_friction_in_its_guide_as_scipy_has_it():
-    mu, speed, end, start = 0.3, 0.05, 0.35, np.deg2rad(70.0)
+    mu, speed, end, start = 0.3, 0.05, 0.15, np.deg2rad(70.0)
     system = slider_crank(friction_coefficient=mu, friction_speed=speed)
     rod = -np.arcsin(0.3 * np.sin(start) / 0.8)
     rates = np.array([-3.0, 3.0 * 0.3 * np.cos(start) / (0.8 * np.cos(rod)), 0.0])
@@ -158,7 +159,7 @@ def test_a_slider_crank_with_friction_in_its_guide_as_scipy_has_it():
     place = 0.3 * np.cos(start) + 0.8 * np.cos(rod)
     found = solve_ivp(
         with_multipliers, (0, end), [start, rod, place, *rates],
-        args=(mu, speed), method="DOP853", rtol=1e-12, atol=1e-13,
+        args=(mu, speed), method="DOP853", rtol=1e-10, atol=1e-11,
     )  # fmt: skip
     run = ch.simulate(system, (0, end), q={"A": -start}, v={"A": 3.0}, rtol=1e-10, save="final")
     assert run.joint("A").q[-1, 0] == pytest.approx(-found.y[0, -1], abs=1e-8)
@@ -265,19 +266,31 @@ def test_a_thread_locks_itself_if_its_lead_is_less_than_its_friction():
         screw(0.1, 0.01, lower=0.0, restitution=0.5)
 
 
+def blow(speed, bounce, coordinates="relative"):
+    """A weight drops onto a sledge."""
+    joints = [
+        ch.prismatic("guide", "ground", "sledge", axis=(1, 0, 0), friction_coefficient=MU, friction_speed=0.0),
+        ch.prismatic("drop", "sledge", "weight", axis=(0, 0, 1), lower=0.0, restitution=bounce),
+    ]
+    bodies = [ch.Body(name, mass, inertia=(0.1, 0.1, 0.1)) for name, mass in (("sledge", 2.0), ("weight", 1.0))]
+    options = {"q": [0.0, 0.05], "v": [speed, 0.0], "coordinates": coordinates, "rtol": 1e-10}
+    return ch.simulate(ch.System(bodies, joints), (0, 0.12), **options)
+
+
+@pytest.mark.parametrize("closely", [False, pytest.param(True, marks=pytest.mark.study)])
+def test_a_blow_is_judged(closely, monkeypatch):
+    if not closely:
+        judge_at_few_times(monkeypatch.setattr)
+    run = blow(2.0, 0.5)
+    assert run.certificate.status == "passed", str(run.certificate)
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 @pytest.mark.parametrize(("speed", "bounce"), [(2.0, 0.5), (-0.3, 0.5), (-3.0, 0.0), (0.0, 0.2)])
 def test_a_blow_loads_the_guide_and_rubs(speed, bounce, coordinates):
     """A weight drops onto a sledge: its impulse goes through the guide, which takes mu times as much of the slip."""
-    mu, sledge, weight, high = 0.3, 2.0, 1.0, 0.05
-    joints = [
-        ch.prismatic("guide", "ground", "sledge", axis=(1, 0, 0), friction_coefficient=mu, friction_speed=0.0),
-        ch.prismatic("drop", "sledge", "weight", axis=(0, 0, 1), lower=0.0, restitution=bounce),
-    ]
-    bodies = [ch.Body(name, mass, inertia=(0.1, 0.1, 0.1)) for name, mass in (("sledge", sledge), ("weight", weight))]
-    options = {"q": [0.0, high], "v": [speed, 0.0], "coordinates": coordinates, "rtol": 1e-10}
-    run = ch.simulate(ch.System(bodies, joints), (0, 0.12), **options)
+    mu, sledge, weight, high, run = MU, 2.0, 1.0, 0.05, blow(speed, bounce, coordinates)
     falls, fast = np.sqrt(2 * high / G), np.sqrt(2 * high * G)
     strike = next(one for one in run.strikes if "drop" in one.names[0])
     assert strike.t == pytest.approx(falls, rel=1e-9)
@@ -290,8 +303,6 @@ def test_a_blow_loads_the_guide_and_rubs(speed, bounce, coordinates):
     assert strike.after[1] == pytest.approx(bounce * fast, rel=1e-9)
     lost = 0.5 * weight * (1 - bounce**2) * fast**2 + 0.5 * (sledge + weight) * (slip**2 - after**2)
     assert strike.lost == pytest.approx(lost, rel=1e-8)
-    if speed == 2.0 and coordinates == "relative":  # a verdict takes fifty times as long as its run
-        assert run.certificate.status == "passed", str(run.certificate)
 
 
 @pytest.mark.parametrize(("static", "slides"), [(0.5, True), (1.5, False)])

@@ -17,8 +17,9 @@ def wheel():
     return ch.System(bodies, joints, actuators=[ch.Actuator("u", "j")])
 
 
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("save", ["final", "all"])
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
-@pytest.mark.parametrize("save", ["all", "final"])
 def test_an_unstable_loop_says_which_joint_and_when(coordinates, save):
     """The gain is thirty times above the limit of the period."""
     with pytest.warns(RuntimeWarning, match="runs away"):

@@ -174,13 +174,9 @@ def sweep(processes, runs, tmp_path):
         assert (error.value.line, error.value.path) == (2, "bodies[0].name")
 
 
-def test_two_processes(runs, tmp_path):
-    sweep(2, runs, tmp_path)
-
-
-@pytest.mark.study
-def test_eight_processes(runs, tmp_path):
-    sweep(8, runs, tmp_path)
+@pytest.mark.parametrize("processes", [1, *(pytest.param(n, marks=pytest.mark.study) for n in (2, 8))])
+def test_other_processes(processes, runs, tmp_path):
+    sweep(processes, runs, tmp_path)
 
 
 # ---------------------------------------------------------------- threads

@@ -167,13 +167,28 @@ def states_and_tip(run: ch.Run, base: ch.Run) -> np.ndarray:
     return np.concatenate([states_from(run, base), run.solution.y[:, -1:], run["tip"].position], axis=1)
 
 
+def test_the_place_of_a_frame():
+    """Which a parameter moves by itself, too. The whole system of the next test takes as long as all its tables."""
+    q, v = start()
+    names, along = ("q", "place"), np.random.default_rng(12).normal(size=12)
+
+    def run(s: float) -> ch.Run:
+        mechanism = machine(place=0.45 + s * along[11]).compile()
+        at = mechanism.retract(q, s * along[:11])
+        return ch.simulate(mechanism, (0.0, 0.02), at, v, method=METHODS["rk4"], step=0.004, control=CONTROL)
+
+    options = {"method": METHODS["rk4"], "step": 0.004, "control": CONTROL, "wrt": names}
+    found = ch.sensitivities(machine, (0.0, 0.02), q, v, parameters={"place": 0.45}, **options)
+    assert off(found.position("tip") @ along, extrapolated(lambda s: run(s)["tip"].position, 0.01)) < BAR
+
+
 @pytest.fixture(scope="module")
 def derivatives(found) -> np.ndarray:
     """Those of state, work and position of the tip, (times, 26, columns)."""
     return np.concatenate([found.state, found.work[:, None], found.position("tip")], axis=1)
 
 
-def test_a_system_with_every_force_along_one_direction_of_all_that_varies(found, derivatives):
+def test_a_system_with_every_force_along_one_direction_of_all_that_varies(found):
     """Start, input and all parameters at once: a wrong derivative by one of them is wrong here. Damping stays: there is
     none below zero."""
     rng = np.random.default_rng(10)
@@ -183,9 +198,10 @@ def test_a_system_with_every_force_along_one_direction_of_all_that_varies(found,
     state = rng.normal(size=22)
 
     def moved(s):
-        changed = {name: value + s * along[name] for name, value in values.items()}
-        return states_and_tip(simulated(found, s, state, **changed), found.run)
+        run = simulated(found, s, state, **{name: value + s * along[name] for name, value in values.items()})
+        return np.concatenate([states_from(run, found.run), run.solution.y[:, -1:]], axis=1)
 
+    derivatives = np.concatenate([found.state, found.work[:, None]], axis=1)
     columns = np.r_[found.columns["q"], found.columns["v"], *(np.r_[found.columns[name]] for name in along)]
     direction = np.concatenate([state, *map(np.ravel, along.values())])
     assert off(derivatives[..., columns] @ direction, extrapolated(moved, 0.005)) < BAR

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import chasles as ch
-from chasles.certificate import budget, features
+from chasles.certificate import budget, checkpoints, companion, features
 from tests.absolute.test_mobility import four_bar
 from tests.io import result_models as models
 
@@ -73,6 +73,22 @@ def look_quickly(patch=setattr):
     """Let certificates call laws seldom: a million times to see where each changes takes seconds."""
     patch(budget, "CALLS", 1 << 14)
     patch(features, "ALONG", 1 << 13)
+
+
+def judge_at_few_times(patch=setattr):
+    """Let certificates begin anew and compare seldom: where friction depends on loads, an evaluation of the second
+    motion takes a millisecond."""
+    times = checkpoints.checkpoint_times
+    for module, name, value in (
+        (checkpoints, "checkpoint_times", lambda start, end, rng, count=8: times(start, end, rng, min(count, 8))),
+        (checkpoints, "EARLY", 3),
+        (companion, "LEAST_PIECES", 4),
+        (companion, "PIECES", 4),
+        (features, "LEAST_POINTS", 4),
+        (features, "POINTS", 4),
+        (features, "STEEPEST", 1),
+    ):
+        patch(module, name, value)
 
 
 def swept(given):

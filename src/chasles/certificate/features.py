@@ -56,11 +56,13 @@ def features(
     laws = list(called_laws(task.dynamics, t, y))
     memory = tuple(law.name for law in laws if law.remembers(t[0], t[-1]))
     timed = Counter(law.law.in_python for law in laws if may_depend_on_time(law.law))
-    along = max(ALONG, budget.calls(sum(not law.law.in_python for law in laws), python=False))
+    of_all = Counter(law.law.in_python for law in laws)
+    along = max(ALONG, budget.calls(of_all[False], python=False))
     for law in laws:
-        n = budget.calls(timed[law.law.in_python], law.law.in_python) if may_depend_on_time(law.law) else along
+        python, in_both = law.law.in_python, may_depend_on_time(law.law)
+        n = budget.calls((timed if in_both else of_all)[python], python) if in_both or python else along
         times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
-        if before is None and may_depend_on_time(law.law):
+        if before is None and in_both:
             called = min(called or n, n)
             if not _constant(found := law.changes(times, False, CONSTANT)):
                 in_time.append(law.name)
@@ -70,7 +72,7 @@ def features(
                     pairs += [x for pair in between for x in pair]
                     jumps[law.name] = tuple(pair[0] for pair in between)
         if law.x.any() or law.y.any():
-            some = times[:: max(1, len(times) // min(along, n // 4 if law.law.in_python else n))]
+            some = times[:: max(1, len(times) // min(along, n // 4 if python and in_both else n))]
             found = law.changes(np.ascontiguousarray(some), True, CONSTANT)
             changes += [] if _constant(found) else [found]
     if task.dynamics.set_valued is None:  # else they are no functions of the state
