@@ -325,8 +325,22 @@ class _Builder:
         if self.changes:
             path = next(iter(self.changes))
             raise ValueError(f"--set {path}: there is nothing of this name in the model{self._nearest(parts, path)}")
+        initial, options = self._placed(system, initial), self._placed(system, options)
         self._check_start(system, initial)
         return Study(system, initial, options, self.reader.parameters, description, ensemble)
+
+    def _placed(self, system: System, table: dict[str, Any]) -> dict[str, Any]:
+        """A table whose entries by body or joint may name nodes of rods by arc length, with the names of these."""
+        found = dict(table)
+        for key in ("q", "v", "poses", "twists", "space"):
+            if isinstance(own := table.get(key), Mapping):
+                try:
+                    found[key] = {system.named(self.reader.body(name), key): value for name, value in own.items()}
+                except ValueError as error:
+                    raise self.main.error("", str(error)) from None
+        if isinstance(held := table.get("held"), tuple):
+            found["held"] = tuple(system.named(self.reader.body(name), "held") for name in held)
+        return found
 
     def _nearest(self, parts: Mapping[str, list[Any]], path: str) -> str:
         """What may have been meant by a path that is not in the model."""

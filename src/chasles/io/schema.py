@@ -41,8 +41,16 @@ _POSE = {
     ]
 }
 _EACH = {"anyOf": [_NUMBER, _numbers()]}
+_BODY = {
+    "type": "string",
+    "minLength": 1,
+    "description": 'its name; the nodes of a rod are "blade[0]", "blade[1]", ..., or by arc length "blade@0.5", '
+    '"blade@500 mm", "blade@length / 2"',
+}
 TYPES: dict[str, dict[str, Any]] = {
     "name": {"type": "string", "minLength": 1},
+    "body": _BODY,
+    "bodies": {"type": "array", "items": _BODY, "minItems": 2, "maxItems": 2},
     "path": {"type": "string", "minLength": 1},
     "names": {"type": "array", "items": {"type": "string"}},
     "number": _NUMBER,

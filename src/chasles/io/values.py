@@ -14,6 +14,7 @@ from chasles.model.expression_function import Table
 from chasles.model.expression_law import put_in
 from chasles.model.placement import LONGEST_NAME
 from chasles.model.rod_intrinsic import ARC_LENGTH
+from chasles.model.rod_place import MARK
 
 LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
 LONGEST_PATH = 4000  # characters
@@ -22,6 +23,7 @@ TURNS = ("quaternion", "rotation_vector", "rpy")
 
 OPERATORS = re.compile(r"\s[-+*/]\s|[()]")
 PLACE, ANGLES = ("m",), ("rad",)
+VARYING = {"t", "q", "v", POINT_DISTANCE, POINT_SPEED}  # names of what moves
 
 
 class Reader:
@@ -40,6 +42,8 @@ class Reader:
         self._types: dict[str, Callable[[Any, Units], Any]] = {
             "name": lambda given, _: self.name(given),
             "names": lambda given, _: self.names(given),
+            "body": lambda given, _: self.body(given),
+            "bodies": lambda given, _: tuple(self.body(item) for item in _list(given)),
             "title": lambda given, _: given if given == "" else self.name(given),
             "path": lambda given, _: self.name(given, LONGEST_PATH),
             "number": self.number,
@@ -80,6 +84,18 @@ class Reader:
 
     def names(self, given: Any) -> tuple[str, ...]:
         return tuple(self.name(item) for item in _list(given))
+
+    def body(self, given: Any) -> str:
+        """A body by its name. The arc length in that of a node, "blade@length / 2", may be an expression of parameters;
+        one that is none is left to the system, which knows the rods."""
+        name = self.name(given)
+        owner, mark, place = name.rpartition(MARK)
+        try:
+            if not mark or quantity(place) or used_names(place) - self.parameters.keys():
+                return name
+        except ValueError:
+            return name
+        return f"{owner}{MARK}{self.number(place, PLACE)!r}"
 
     def number(self, given: Any, units: Units = (), infinite: bool = False) -> float:
         if isinstance(given, str):
@@ -127,6 +143,8 @@ class Reader:
         return self.number(given, units, infinite)
 
     def whole(self, given: Any) -> int:
+        if isinstance(given, float) and given.is_integer():  # of a range of values
+            return int(given)
         if not isinstance(given, int) or isinstance(given, bool):
             raise ValueError(f"is {given!r}; expected a whole number")
         return given
@@ -197,7 +215,7 @@ class Reader:
 
     def _varies(self, given: Any) -> bool:
         """Whether something is an expression of more than parameters."""
-        return isinstance(given, str) and bool((used_names(given) & {"t", "q", "v"}) - self.parameters.keys())
+        return isinstance(given, str) and bool((used_names(given) & VARYING) - self.parameters.keys())
 
     def law(self, given: Any) -> Any:
         name = given.get("law") if isinstance(given, Mapping) else given

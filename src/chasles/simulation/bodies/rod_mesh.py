@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.expression_law import Expression
 from chasles.model.rod import FEWEST, Rod
 from chasles.model.rod_parts import own_parts
+from chasles.model.rod_place import NodeName
 from chasles.model.system import System
 from chasles.simulation.bodies.equilibrium import BodyEquilibrium
 from chasles.simulation.equilibrium import equilibrium
@@ -21,6 +23,7 @@ SMOOTH = 3.0  # an observed order from which on it is taken for 4
 LEAST = FEWEST  # elements of the coarsest of three meshes: below that, orders are not seen
 MOST = 4096  # elements of all rods
 ROUNDING = 1e-12  # of the length of a rod
+OF_JOINTS = ("joint", "joints", "mimic")  # fields that name joints, where a node is the joint of an element
 Quantity = Callable[[System], ArrayLike]
 
 
@@ -43,35 +46,69 @@ class MeshError:
 def with_elements(system: System, elements: Mapping[str, int]) -> System:
     """The system with other numbers of elements in some rods. Joints, forces and frames at nodes stay where they are;
     ValueError if the new mesh has no node there."""
-    names: dict[str, str] = {}
-    for rod in system.rods:
-        n = elements.get(rod.name, rod.elements)
-        for k, node in enumerate(rod.nodes):
-            names[node] = f"{rod.name}[{k * n // rod.elements}]" if k * n % rod.elements == 0 else ""
     for name in elements:
         system.rod(name)
-
-    def renamed(item: Any, where: str) -> Any:
-        if isinstance(item, str) and item in names:
-            if not names[item]:
-                raise ValueError(f"with_elements: {where} is at {item!r}, where the new mesh has no node")
-            return names[item]
-        if isinstance(item, tuple):
-            return tuple(renamed(one, where) for one in item)
-        return item
-
-    def moved(item: Any) -> Any:
-        where = f"{type(item).__name__.lower()} {item.name!r}"
-        taken = {one.name: getattr(item, one.name) for one in fields(item) if one.init and one.name != "name"}
-        changes = {name: renamed(value, where) for name, value in taken.items() if isinstance(value, str | tuple)}
-        return replace(item, **{name: value for name, value in changes.items() if value != taken[name]})
-
+    moved = _Moved(system, elements)
     parts: dict[str, Any] = {
-        kind: [moved(item) if is_dataclass(item) else item for item in own_parts(getattr(system, kind))]
-        for kind in ("joints", "frames", "forces", "constraints")
+        kind: [moved.part(item) if is_dataclass(item) else item for item in own_parts(getattr(system, kind))]
+        for kind in ("joints", "frames", "forces", "actuators", "constraints")
     }
-    meshed = [replace(moved(rod), elements=elements.get(rod.name, rod.elements)) for rod in system.rods]
+    meshed = [replace(moved.part(rod), elements=elements.get(rod.name, rod.elements)) for rod in system.rods]
     return replace(system, bodies=own_parts(system.bodies), rods=meshed, **parts)
+
+
+class _Moved:
+    """Parts of a system where rods have other numbers of elements: nodes that they name have other names there."""
+
+    def __init__(self, system: System, elements: Mapping[str, int]) -> None:
+        self.names: dict[str, str] = {}  # of all nodes; empty where there is none
+        self.joints: set[str] = set()  # of elements: other elements have others
+        for rod in system.rods:
+            n = elements.get(rod.name, rod.elements)
+            for k, node in enumerate(rod.nodes):
+                self.names[node] = f"{rod.name}[{k * n // rod.elements}]" if k * n % rod.elements == 0 else ""
+            if rod.strains and rod.modes is None and n != rod.elements:
+                self.joints |= set(rod.nodes)
+
+    def part(self, item: Any) -> Any:
+        """A joint, frame, force, actuator, constraint or rod."""
+        where = f"{type(item).__name__.lower()} {item.name!r}"
+        changes: dict[str, Any] = {}
+        for one in fields(item):
+            value = getattr(item, one.name)
+            if one.name == "name" or not one.init or not isinstance(value, str | tuple | Expression):
+                continue
+            new = self._value(value, where, one.name in OF_JOINTS)
+            if new != value:
+                changes[one.name] = new
+        return replace(item, **changes)
+
+    def _value(self, value: Any, where: str, of_joint: bool) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._value(one, where, of_joint) for one in value)
+        if isinstance(value, Expression):
+            for name, index in value.seen:
+                if isinstance(index, int):
+                    self._check_joint(name, where)
+            return value.renamed(lambda name: self._node(name, where))
+        if not isinstance(value, str) or isinstance(value, NodeName):  # by its place, which stays
+            return value
+        if of_joint:
+            self._check_joint(value, where)
+        return self._node(value, where)
+
+    def _check_joint(self, name: str, where: str) -> None:
+        if name in self.joints:
+            raise ValueError(
+                f"with_elements: {where} uses joint {name!r}, the strain of one element, which other elements do not "
+                "have; give the rod `modes`, whose joints stay, or use its intrinsic strain"
+            )
+
+    def _node(self, name: str, where: str) -> str:
+        found = self.names.get(name, name)
+        if not found:
+            raise ValueError(f"with_elements: {where} is at {name!r}, where the new mesh has no node")
+        return found
 
 
 def _at_rest(system: System, coarsest: Mapping[str, int]) -> np.ndarray:
