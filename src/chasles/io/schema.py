@@ -59,6 +59,17 @@ TYPES: dict[str, dict[str, Any]] = {
     "each": _EACH,
     "limits": _EACH,
     "whole": {"type": "integer"},
+    "elements": {
+        "anyOf": [
+            {"type": "integer", "minimum": 1},
+            {
+                "type": "object",
+                "properties": {"accuracy": _NUMBER},
+                "required": ["accuracy"],
+                "additionalProperties": False,
+            },
+        ]
+    },
     "wholes": {"type": "array", "items": {"type": "integer"}},
     "flag": {"type": "boolean"},
     "flag or number": {"type": ["boolean", "number", "string"]},

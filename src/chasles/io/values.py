@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chasles.io.units import Units, check, is_unit, quantity, value_of
-from chasles.model.expression import evaluate, used_names
+from chasles.model.expression import CONSTANTS, evaluate, used_names
 from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED
 from chasles.model.expression_function import Table
 from chasles.model.expression_law import put_in
@@ -91,7 +91,7 @@ class Reader:
         name = self.name(given)
         owner, mark, place = name.rpartition(MARK)
         try:
-            if not mark or quantity(place) or used_names(place) - self.parameters.keys():
+            if not mark or quantity(place) or used_names(place) - self.parameters.keys() - CONSTANTS.keys():
                 return name
         except ValueError:
             return name

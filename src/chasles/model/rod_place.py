@@ -6,7 +6,7 @@ So a system with other numbers of elements has them at the same place, and files
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,12 +38,17 @@ def written(name: str) -> str:
     return name.place if isinstance(name, NodeName) else name
 
 
+def naming_fields(item: Any) -> Iterator[str]:
+    """Those of a part that name bodies."""
+    return (field for field in NAMING if field in item.__dataclass_fields__)
+
+
 def with_names(item: Any, rename: Callable[[str], str]) -> Any:
     """A joint, frame, force, constraint or rod with other names of the bodies that it names. It is the same object if
     no name is another one."""
     changes: dict[str, Any] = {}
-    for field in NAMING:
-        given = getattr(item, field, None)
+    for field in naming_fields(item):
+        given = getattr(item, field)
         if isinstance(given, str) and (new := rename(given)) is not given:
             changes[field] = new
         elif isinstance(given, tuple) and all(isinstance(one, str) for one in given):
@@ -66,10 +71,10 @@ class Places:
             return given
         owner, _, place = text.rpartition(MARK)
         if owner not in self.rods:
-            if owner in self.reduced or (self.rods and _length(place) is not None):
+            if owner in self.reduced or (self.rods and arc_length(place) is not None):
                 raise ValueError(f"{where}: {text!r}: {self._no_rod(owner)}")
             return given
-        rod, s = self.rods[owner], _length(place)
+        rod, s = self.rods[owner], arc_length(place)
         if s is None:
             raise ValueError(
                 f"{where}: {text!r}: expected an arc length [m] after {MARK}, from 0 to {rod.length:g}, such as "
@@ -86,7 +91,7 @@ class Places:
         return f"there is no rod {owner!r}; {meant(owner, self.rods)}rods: {known}"
 
 
-def _length(text: str) -> float | None:
+def arc_length(text: str) -> float | None:
     """An arc length, in meters or with a unit; None if it is none."""
     try:
         return float(text)
