@@ -48,7 +48,8 @@ def coarse(rod: Rod, accuracy: float, parts: Mapping[str, Sequence[Any]]) -> Rod
         )
     if accuracy < FINEST * rod.length:
         raise ValueError(
-            f"accuracy is {accuracy:g} m; expected {FINEST:g} of the length or more, which is {FINEST * rod.length:.2g} m"
+            f"accuracy is {accuracy:g} m; expected {FINEST:g} of the length or more, which is "
+            f"{FINEST * rod.length:.2g} m"
         )
     count = LEAST
     for name in _named(parts):
