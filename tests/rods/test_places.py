@@ -130,3 +130,28 @@ def test_other_elements_move_laws_too_and_refuse_joints_of_elements():
     ):
         with pytest.raises(ValueError, match=r"uses joint 'arm\[2\]', the strain of one element, which other elements"):
             rods.with_elements(ch.System(rods=[soft], **part), {"arm": 8})
+
+
+def test_a_curve_of_a_file_may_be_a_function(tmp_path):
+    file = tmp_path / "coil.toml"
+    section, curve = (
+        'section = { kind = "circle", radius = 0.001 }',
+        'point = ["R * cos(tau * u)", "R * sin(tau * u)", "pitch * u"]',
+    )
+    text = f'[parameters]\nR = "100 mm"\npitch = 0.05\n[[rods]]\nname = "coil"\n{section}\nelements = 16\n'
+    file.write_text(f'{text}material = {{ E = 1e9, density = 1 }}\ncurve = {{ kind = "function", {curve} }}\n')
+    (coil,) = ch.load(file).system.rods
+    helix = rods.Helix((0.1, 0, 0), (0, 0, 0), (0, 0, 1), 0.05, 1.0)
+    assert coil.length == pytest.approx(helix.length, rel=1e-6)
+    s = np.linspace(0.0, helix.length, 7)
+    assert np.allclose(coil.curve.poses(s, "", None)[:, 4:], helix.poses(s, "", None)[:, 4:], atol=1e-6)
+    for old, new, message in (
+        ("pitch * u", "pitc * u", "pitc"),
+        ("pitch = 0.05", "pitch = 0.05\nu = 1", "uses 'u', which is a parameter"),
+        (', "pitch * u"', "", "expected 3 of them"),
+    ):
+        file.write_text(
+            f'{text}material = {{ E = 1e9, density = 1 }}\ncurve = {{ kind = "function", {curve} }}\n'.replace(old, new)
+        )
+        with pytest.raises(ValueError, match=message):
+            ch.load(file)

@@ -78,6 +78,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "matrix": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": _numbers()}]},
     "matrices": {"type": "string", "minLength": 1},
     "poses": {"type": "array", "items": _POSE, "minItems": 1},
+    "formulas of u": _numbers(3),
     "several vectors": {"type": "array", "items": _numbers(3), "minItems": 2},
     "screws": {"type": "array", "items": _numbers(6)},
     "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},

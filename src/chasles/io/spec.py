@@ -356,6 +356,14 @@ CURVE_SPECS = {
             "turns": Entry("number", "number of turns", required=True),
         },
     ),
+    "function": KindSpec(
+        rod_curve.Spline.of_formulas,
+        "a smooth curve given by a function",
+        {
+            "point": Entry("formulas of u", "x, y and z: expressions of u, from 0 to 1 [m]", required=True),
+            "samples": Entry("whole", "number of points that the curve is computed at, by default 257"),
+        },
+    ),
     "spline": KindSpec(
         rod_curve.Spline, "a smooth curve", {"points": Entry("several vectors", "two or more [m]", required=True)}
     ),
@@ -423,7 +431,7 @@ INTRINSIC = {
 }
 RODS = {
     "name": NAME,
-    "curve": Entry("curve", "unstressed centerline: a line, arc, helix or spline", required=True),
+    "curve": Entry("curve", "unstressed centerline: a line, arc, helix, spline or function", required=True),
     "section": Entry("sections", "cross section; a list of two of the same kind for a tapered rod", required=True),
     "material": Entry("material", "elastic constants and density"),
     "ends": Entry("bodies", 'what each end is welded to: a body, a node of an earlier rod, "ground" or "free"'),

@@ -23,6 +23,7 @@ TURNS = ("quaternion", "rotation_vector", "rpy")
 
 OPERATORS = re.compile(r"\s[-+*/]\s|[()]")
 PLACE, ANGLES = ("m",), ("rad",)
+CURVE_PARAMETER = "u"
 VARYING = {"t", "q", "v", POINT_DISTANCE, POINT_SPEED}  # names of what moves
 
 
@@ -71,6 +72,7 @@ class Reader:
             "law": lambda given, _: self.law(given),
             "number or law": lambda given, units: self.value_or_law(given, units, self.number),
             "pull or law": self.pull_or_law,
+            "formulas of u": lambda given, units: tuple(self.formula(item, units) for item in _list(given, 3)),
             "strain or law": self.strain_or_law,
             "numbers or law": lambda given, units: self.value_or_law(given, units, self.each),
         }
@@ -209,6 +211,16 @@ class Reader:
                 raise ValueError(f"uses {ARC_LENGTH!r}, which is a parameter and the arc length; rename the parameter")
             return self._put_in(given)
         return self.value_or_law(given, units, self.number)
+
+    def formula(self, given: Any, units: Units) -> float | str:
+        """A number, or an expression of u and parameters."""
+        if not isinstance(given, str) or CURVE_PARAMETER not in used_names(given):
+            return self.number(given, units)
+        if CURVE_PARAMETER in self.parameters:
+            raise ValueError(
+                f"uses {CURVE_PARAMETER!r}, which is a parameter and runs along the curve; rename the parameter"
+            )
+        return self._put_in(given)
 
     def _put_in(self, text: str) -> str:
         return put_in(text, self.parameters, self.tables)
