@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = _attach(__name__, __file__)
 _provide(  # what objects of a low layer ask of higher ones: see `chasles.registry`
     {
         "undisturbed": "chasles.kernel.undisturbed:Undisturbed",
+        "length": "chasles.io.units:length",
         "model file": "chasles.gallery:find_model",
         "compile joints": "chasles.relative.loop.closed:compiled",
         "compile bodies": "chasles.absolute.mechanism:AbsoluteMechanism",

@@ -63,7 +63,7 @@ CASES = {
         lambda: system(ends=("hub", "free"), forces=[ch.Wrench("w", "r[0]", (0,) * 6)]),
         r"'r\[0\]' is an end that is welded to 'hub'; name that body",
     ),
-    "arc length": (lambda: rod().at(0.3), r"no node at 0\.3 m; nodes are 0\.25 m apart"),
+    "arc length": (lambda: rod().at(0.3), r"no node at 0\.3 m; the nearest are 'r\[1\]' at 0\.25 m"),
     "no arc length": (lambda: rod().at(np.nan), "rod 'r': the arc length is not finite"),
     "twice": (lambda: ch.System(rods=[rod(), rod()]), "rods and reduced bodies: the name 'r' is used 2 times"),
     "name taken": (lambda: ch.System([ch.Body("r[2]", 1.0)], rods=[rod()]), r"'r\[2\]'"),

@@ -5,6 +5,7 @@ import pytest
 
 import chasles as ch
 from chasles import rods
+from chasles.certificate.verdict import Certificate, Finding
 from tests.rods.test_statics import BEND, bend, tip
 
 
@@ -187,3 +188,17 @@ def test_the_strain_that_a_material_takes_is_judged():
     assert ch.certify(moved(soft(8, strain_limit=10.0), 0.1), {"fiber": 1e-3})["fiber"].tolerance == 1e-3
     with pytest.raises(ValueError, match=r"material: strain_limit is -1; expected a positive number"):
         rods.Material(1e6, strain_limit=-1)
+
+
+def test_the_verdict_counts_the_error_of_the_mesh():
+    def reason(*findings: tuple[str, float, float | None]) -> str:
+        return Certificate("", tuple(Finding(*one) for one in findings), "", success=True).reason
+
+    step = ("error estimate", 2e-7, 1e-3)
+    assert reason(step) == "right to about 6 digits of the motion of each joint"
+    assert reason(step, ("mesh of rods", 1.2e-3, 1e-2)) == "right to about 2 digits of the motion of each joint and rod"
+    assert reason(step, ("mesh of rods", 1e-9, 1e-2)) == "right to about 6 digits of the motion of each joint and rod"
+    assert reason(step, ("mesh of rods", 2e-2, None)).endswith(
+        "each joint; its mesh, which is not judged, is off by 2.00e-02"
+    )
+    assert reason(step, ("mesh of rods", np.nan, None)) == reason(step)

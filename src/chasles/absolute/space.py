@@ -25,6 +25,7 @@ def choose_spaces(
     """The space of every body, and why."""
     names = [body.name for body in system.bodies]
     if isinstance(space, Mapping):
+        space = {system.named(name, "space"): value for name, value in space.items()}
         unknown = [name for name in space if name not in names]
         if unknown:
             near = meant(unknown[0], names)

@@ -17,7 +17,7 @@ import numpy as np
 from chasles.certificate import checkpoints
 from chasles.certificate.budget import spent
 from chasles.certificate.movement import apart
-from chasles.certificate.verdict import Finding
+from chasles.certificate.verdict import MESH, Finding
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
@@ -37,7 +37,6 @@ from chasles.simulation.runaway import LARGEST_USABLE
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
-MESH = "mesh of rods"
 TIMES = 16  # at which meshes are compared, the end among them
 SHARE = 0.5  # of what a verdict may take in any case: for twice as many elements
 FEWEST = 16  # elements whose quarter still shows an order: two elements showed 4 where it was 2

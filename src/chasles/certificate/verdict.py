@@ -10,7 +10,7 @@ from typing import Any
 from chasles.display import html as shown
 
 PASSED, FAILED, NOT_JUDGED = "passed", "failed", "not judged"
-ERROR = "error estimate"
+ERROR, MESH = "error estimate", "mesh of rods"  # errors in time and in space
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,11 @@ class Certificate:
             return ", ".join(failed) + until
         if self.status == NOT_JUDGED:
             return self.refused or next((f.note for f in self.findings if f.missing), "there is no error estimate")
-        value = max(self[ERROR].value, 1e-16)
-        return f"correct to about {int(-math.log10(value))} digits of the motion of each joint"
+        errors = {f.name: max(f.value, 1e-16) for f in self.findings if f.name in (ERROR, MESH) and f.judged}
+        whose = "each joint and rod" if MESH in errors else "each joint"
+        told = [f for f in self.findings if f.name == MESH and f.name not in errors and f.value > errors[ERROR]]
+        more = f"; its mesh, which is not judged, is off by {told[0].shown}" if told else ""
+        return f"correct to about {int(-math.log10(max(errors.values())))} digits of the motion of {whose}{more}"
 
     def __getitem__(self, name: str) -> Finding:
         """A finding by its name, or by one of the words in it."""

@@ -189,7 +189,7 @@ def report(study: Any) -> dict[str, Any]:
         {"body": body.name, **{title: _numbers(values[k], np.abs(values).max()) for title, values in columns.items()}}
         for k, body in enumerate(system.bodies)
     ]
-    result["lines"] = []
+    result["lines"] = [] if study.mesh is None else [f"rods in equilibrium [m]: {study.mesh}"]
     try:
         found = mobility(system, poses=poses)
         result |= {
@@ -200,7 +200,7 @@ def report(study: Any) -> dict[str, Any]:
             "redundant_of": list(found.generic.dependent) if found.redundant else [],
             "singular": found.singular,
         }
-        result["lines"] = [*_counted(found, inside), *_driven(system), *_not_unique(task)]
+        result["lines"] += [*_counted(found, inside), *_driven(system), *_not_unique(task)]
     except ValueError:
         if not result["mistakes"]:  # else it is one of them
             raise

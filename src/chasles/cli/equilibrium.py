@@ -89,8 +89,10 @@ def _at_rest(study: Any) -> Any:
     import chasles as ch
     from chasles.relative.loop.closed import in_joint_coordinates
 
-    begin = study.plan().begin
     try:
+        if not all(rod.mesh.mass.any() for rod in study.system.rods):  # they can rest, but not move
+            return ch.equilibrium(study.system, study.start().get("q") or None)
+        begin = study.plan().begin
         mechanism = in_joint_coordinates("equilibrium", begin.mechanism)
         return ch.equilibrium(mechanism, begin.q, study.options.get("control"))
     except RuntimeError as error:

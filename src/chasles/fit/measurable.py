@@ -91,7 +91,7 @@ def _joint_values(joint: str, letter: str, states: Any) -> np.ndarray:
 def _of_body(system: System, name: str, rest: str) -> Measurable | None:
     at, _, what = rest.rpartition(".")
     frames = {*(body.name for body in system.bodies), *(frame.name for frame in system.frames)}
-    if at not in frames or what not in OF_BODIES:
+    if what not in OF_BODIES or (at := system.named(at)) not in frames:
         return None
     unit, components = OF_BODIES[what]
     values = partial(_body_values, at, what)

@@ -20,6 +20,7 @@ from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.drive_start import START, WaitingDrive, start_values, waiting_drive
 from chasles.io.report import ImportReport
+from chasles.io.rod_accuracy import Accuracy, accuracy_of, coarse, refined
 from chasles.io.source import ModelFileError, Source, read, within
 from chasles.io.tables import read_profile, read_table
 from chasles.io.units import Units, quantity, unit_of
@@ -37,6 +38,7 @@ from chasles.simulation.start.values import by_name
 
 if TYPE_CHECKING:
     from chasles.simulation.batch.simulate_batch import Batch
+    from chasles.simulation.bodies.rod_mesh import MeshError
     from chasles.simulation.run import Run
     from chasles.simulation.run_task import Task
 
@@ -59,7 +61,8 @@ class Study:
     """The content of a model file: a system, its initial state by joints and bodies, and the options of `simulate`.
 
     `run` simulates it so; `ensemble` are the arguments of `chasles.ensemble` that it has. `report`: what was taken of
-    the file, approximated and ignored. `remade`: the study of the same file with other values by path.
+    the file, approximated and ignored. `remade`: the study of the same file with other values by path. `mesh`: the
+    error of the meshes of rods whose number of elements the file leaves to an accuracy.
     """
 
     system: System
@@ -70,6 +73,7 @@ class Study:
     ensemble: Mapping[str, Any] = field(default_factory=dict)
     report: ImportReport = field(default_factory=lambda: ImportReport("", "chasles"), compare=False, repr=False)
     remade: Callable[[Mapping[str, Any]], Study] | None = field(default=None, compare=False, repr=False)
+    mesh: MeshError | None = field(default=None, compare=False, repr=False)
 
     def run(self, **changes: Any) -> Run:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
@@ -272,6 +276,7 @@ class _Builder:
         self.reader = Reader(parameters, laws, dimensions=self.dimensions)
         self.reader = Reader(parameters, laws, self._tables(), self.dimensions)
         self.joints: dict[str, Joint] = {}
+        self.accuracies: dict[str, tuple[Accuracy, Source, str]] = {}  # of rods, and where they are
 
     def _tables(self) -> dict[str, Table]:
         found = {}
@@ -312,6 +317,7 @@ class _Builder:
         name, description = self._last("name", "title"), ""
         if isinstance(self.main.data.get("description"), str):
             description = self.main.data["description"]
+        self._begin_coarse(parts)
         try:
             system = System(
                 **parts,
@@ -320,13 +326,47 @@ class _Builder:
             )
         except ValueError as error:
             raise self.main.error("", str(error)) from None
+        system, mesh = self._refined(system)
         initial, options = self._table("initial", spec.INITIAL), self._table("simulation", spec.SIMULATION)
         ensemble = self._table("ensemble", spec.ENSEMBLE)
         if self.changes:
             path = next(iter(self.changes))
             raise ValueError(f"--set {path}: there is nothing of this name in the model{self._nearest(parts, path)}")
+        initial, options = self._placed(system, initial), self._placed(system, options)
         self._check_start(system, initial)
-        return Study(system, initial, options, self.reader.parameters, description, ensemble)
+        return Study(system, initial, options, self.reader.parameters, description, ensemble, mesh=mesh)
+
+    def _begin_coarse(self, parts: dict[str, list[Any]]) -> None:
+        """Rods whose elements are left to an accuracy get the fewest that have all nodes which are named."""
+        for k, rod in enumerate(parts["rods"]):
+            if rod.name in self.accuracies:
+                accuracy, source, path = self.accuracies[rod.name]
+                try:
+                    parts["rods"][k] = coarse(rod, accuracy, parts)
+                except ValueError as error:
+                    raise source.error(path, str(error)) from None
+
+    def _refined(self, system: System) -> tuple[System, MeshError | None]:
+        if not self.accuracies:
+            return system, None
+        _, source, path = next(iter(self.accuracies.values()))
+        try:
+            return refined(system, {name: accuracy for name, (accuracy, _, _) in self.accuracies.items()})
+        except ValueError as error:
+            raise source.error(path, str(error)) from None
+
+    def _placed(self, system: System, table: dict[str, Any]) -> dict[str, Any]:
+        """A table whose entries by body or joint may name nodes of rods by arc length, with the names of these."""
+        found = dict(table)
+        for key in ("q", "v", "poses", "twists", "space"):
+            if isinstance(own := table.get(key), Mapping):
+                try:
+                    found[key] = {system.named(self.reader.body(name), key): value for name, value in own.items()}
+                except ValueError as error:
+                    raise self.main.error("", str(error)) from None
+        if isinstance(held := table.get("held"), tuple):
+            found["held"] = tuple(system.named(self.reader.body(name), "held") for name in held)
+        return found
 
     def _nearest(self, parts: Mapping[str, list[Any]], path: str) -> str:
         """What may have been meant by a path that is not in the model."""
@@ -362,6 +402,8 @@ class _Builder:
                 one_kind = spec.KindSpec(Load, "", spec.LOADS)
                 loads = given if isinstance(given, list) else [given]
                 return [self._thing(source, f"{path}[{k}]", "rods", one_kind, one) for k, one in enumerate(loads)]
+            if kind == "elements":
+                return accuracy_of(given, self.reader.number) if isinstance(given, dict) else self.reader.whole(given)
             if kind == "matrices":
                 return arrays_of(within(source.file.parent, self.reader.name(given), "file"))
             if kind == "matrix" and isinstance(given, str):
@@ -444,6 +486,9 @@ class _Builder:
                 raise source.error(f"{path}.kind", f"is {given!r}; {near}expected one of {', '.join(kinds)}")
             kind = kinds[given]
         values = self._fields(source, path, kind.fields, entry, self._freedoms(section, kind, entry))
+        if isinstance(accuracy := values.get("elements"), Accuracy):
+            self.accuracies[values["name"]] = accuracy, source, f"{path}.elements"
+            del values["elements"]
         try:
             return kind.make(**values)
         except (ValueError, TypeError) as error:
@@ -454,7 +499,8 @@ class _Builder:
             key, _, name = path.removeprefix(prefix).partition(".")
             if not name:
                 entry[key] = self.changes.pop(path)
-            elif prefix == "initial.":  # by joint or body
+            elif prefix == "initial." or key == "elements":  # by joint or body; an accuracy
+                entry[key] = entry.get(key, {}) if isinstance(entry.get(key), dict) else {}
                 entry[key] = {**entry.get(key, {}), name: self.changes.pop(path)}
 
     def _fields(

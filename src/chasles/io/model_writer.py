@@ -20,6 +20,7 @@ from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
 from chasles.model.rod import Rod
 from chasles.model.rod_parts import own_parts
+from chasles.model.rod_place import written
 from chasles.model.rod_section import Section
 from chasles.model.system import EARTH, System
 
@@ -78,7 +79,7 @@ def model_text(given: System | Study) -> str:
         lines += ["", "[initial]"]
         for key, value in study.initial.items():
             if isinstance(value, Mapping):
-                lines += [f"{key}.{_text(name)} = {_value(numbers)}" for name, numbers in value.items()]
+                lines += [f"{key}.{_text(written(name))} = {_value(numbers)}" for name, numbers in value.items()]
             else:
                 lines.append(f"{key} = {_value(value)}")
     if study.options:
@@ -168,7 +169,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(value)
+        return _text(written(value))
     if isinstance(value, Expression):
         return _value(value.value)
     if isinstance(value, Law):
@@ -188,7 +189,7 @@ def _value(value: Any) -> str:
 
 
 def _key(text: str) -> str:
-    return text if text.isascii() and text.isidentifier() else _text(text)
+    return text if text.isascii() and text.isidentifier() else _text(written(text))
 
 
 def _text(text: str) -> str:

@@ -41,8 +41,16 @@ _POSE = {
     ]
 }
 _EACH = {"anyOf": [_NUMBER, _numbers()]}
+_BODY = {
+    "type": "string",
+    "minLength": 1,
+    "description": 'its name; the nodes of a rod are "blade[0]", "blade[1]", ..., or by arc length "blade@0.5", '
+    '"blade@500 mm", "blade@length / 2"',
+}
 TYPES: dict[str, dict[str, Any]] = {
     "name": {"type": "string", "minLength": 1},
+    "body": _BODY,
+    "bodies": {"type": "array", "items": _BODY, "minItems": 2, "maxItems": 2},
     "path": {"type": "string", "minLength": 1},
     "names": {"type": "array", "items": {"type": "string"}},
     "number": _NUMBER,
@@ -51,6 +59,17 @@ TYPES: dict[str, dict[str, Any]] = {
     "each": _EACH,
     "limits": _EACH,
     "whole": {"type": "integer"},
+    "elements": {
+        "anyOf": [
+            {"type": "integer", "minimum": 1},
+            {
+                "type": "object",
+                "properties": {"accuracy": _NUMBER},
+                "required": ["accuracy"],
+                "additionalProperties": False,
+            },
+        ]
+    },
     "wholes": {"type": "array", "items": {"type": "integer"}},
     "flag": {"type": "boolean"},
     "flag or number": {"type": ["boolean", "number", "string"]},
@@ -59,6 +78,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "matrix": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": _numbers()}]},
     "matrices": {"type": "string", "minLength": 1},
     "poses": {"type": "array", "items": _POSE, "minItems": 1},
+    "formulas of u": _numbers(3),
     "several vectors": {"type": "array", "items": _numbers(3), "minItems": 2},
     "screws": {"type": "array", "items": _numbers(6)},
     "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},

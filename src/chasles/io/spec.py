@@ -53,8 +53,8 @@ PLACES = {
 }
 ENDS = {
     "name": NAME,
-    "parent": Entry("name", 'the body it starts from, or "ground"', required=True),
-    "child": Entry("name", "the body that moves", required=True),
+    "parent": Entry("body", 'the body it starts from, or "ground"', required=True),
+    "child": Entry("body", "the body that moves", required=True),
 }
 DRIVEN = {
     "damping": Entry("each", "[N s/m or N m s/rad]"),
@@ -147,12 +147,12 @@ SHAPE_SPECS = {
 }
 FRAMES = {
     "name": NAME,
-    "body": Entry("name", "the body it is on", required=True),
+    "body": Entry("body", "the body it is on", required=True),
     "pose": Entry("pose", "on the body"),
 }
 BODY_PAIR = {
     "name": NAME,
-    "bodies": Entry("names", "two bodies", required=True),
+    "bodies": Entry("bodies", "two bodies", required=True),
     "points": Entry("vectors", "a point on each, in its frame [m]"),
 }
 ELASTIC, VISCOUS = (("N m/rad",) * 3 + ("N/m",) * 3, ("N m s/rad",) * 3 + ("N s/m",) * 3)
@@ -182,7 +182,7 @@ FORCE_SPECS = {
         "an elastic mount between two frames, relaxed where they coincide",
         {
             "name": NAME,
-            "bodies": Entry("names", "two bodies", required=True),
+            "bodies": Entry("bodies", "two bodies", required=True),
             "frames": Entry("two poses", "a frame on each"),
             "stiffness": Entry(
                 "six by six", "rotations [N m/rad], then translations [N/m]: 6 numbers, or 6x6", apart=ELASTIC
@@ -197,7 +197,7 @@ FORCE_SPECS = {
         "a wrench (torque [N m], force [N]) on a body",
         {
             "name": NAME,
-            "body": Entry("name", "the body it acts on", required=True),
+            "body": Entry("body", "the body it acts on", required=True),
             "value": Entry("numbers or law", "six numbers, or a law", True, ("N m",) * 3 + ("N",) * 3),
             "representation": Entry("name", "body (turns with it, the default), hybrid (world axes), spatial or mixed"),
             **LAW,
@@ -309,7 +309,7 @@ CONSTRAINT_SPECS = {
         "a point, a roller or a flat face of the second body stays on a planar curve of the first",
         {
             "name": NAME,
-            "bodies": Entry("names", "the cam and the follower", required=True),
+            "bodies": Entry("bodies", "the cam and the follower", required=True),
             "profile": Entry("profile", "points of the curve [m], or two columns of a CSV file", required=True),
             "point": Entry("vector", "of the follower, or the center of its roller [m]"),
             "at": Entry("pose", "the frame of the profile on the cam"),
@@ -323,7 +323,7 @@ CONSTRAINT_SPECS = {
         "up to three equations written by the user",
         {
             "name": NAME,
-            "bodies": Entry("names", "two bodies", required=True),
+            "bodies": Entry("bodies", "two bodies", required=True),
             "law": Entry("law", "the law", required=True),
             "rows": Entry("whole", "number of equations"),
             **LAW,
@@ -354,6 +354,14 @@ CURVE_SPECS = {
             **ABOUT,
             "pitch": Entry("number", "advance along the axis per turn [m]", required=True),
             "turns": Entry("number", "number of turns", required=True),
+        },
+    ),
+    "function": KindSpec(
+        rod_curve.Spline.of_formulas,
+        "a smooth curve given by a function",
+        {
+            "point": Entry("formulas of u", "x, y and z: expressions of u, from 0 to 1 [m]", required=True),
+            "samples": Entry("whole", "number of points that the curve is computed at, by default 257"),
         },
     ),
     "spline": KindSpec(
@@ -423,11 +431,11 @@ INTRINSIC = {
 }
 RODS = {
     "name": NAME,
-    "curve": Entry("curve", "unstressed centerline: a line, arc, helix or spline", required=True),
+    "curve": Entry("curve", "unstressed centerline: a line, arc, helix, spline or function", required=True),
     "section": Entry("sections", "cross section; a list of two of the same kind for a tapered rod", required=True),
     "material": Entry("material", "elastic constants and density"),
-    "ends": Entry("names", 'what each end is welded to: a body, "ground" or "free"'),
-    "elements": Entry("whole", "number of elements"),
+    "ends": Entry("bodies", 'what each end is welded to: a body, a node of an earlier rod, "ground" or "free"'),
+    "elements": Entry("elements", 'number of elements, or { accuracy = "0.1 mm" } of node positions in equilibrium'),
     "damping": Entry("number", "damping divided by stiffness [s]"),
     "up": Entry("vector", "direction of the z axis of the first section, approximately"),
     "twist": Entry("number", "rotation of the sections from the start to the end [rad]"),

@@ -136,6 +136,14 @@ def value_of(number: Fraction, unit: str, wanted: Iterable[str] | None) -> float
     return found.of(number)
 
 
+def length(text: str) -> float | None:
+    """A length [m] that has a unit, such as "500 mm"; None if it is none."""
+    found = quantity(text)
+    if found is None or not is_unit(found[1]) or unit_of(found[1]).dimension != _LENGTH:
+        return None
+    return value_of(*found, ("m",))
+
+
 def check(shown: str, dimension: tuple[int, ...], wanted: Sequence[str]) -> None:
     """A ValueError if something of a dimension is not in one of the units wanted."""
     if not any(_same(dimension, unit_of(one).dimension) for one in wanted or ("1",)):

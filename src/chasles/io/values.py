@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chasles.io.units import Units, check, is_unit, quantity, value_of
-from chasles.model.expression import evaluate, used_names
+from chasles.model.expression import CONSTANTS, evaluate, used_names
 from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED
 from chasles.model.expression_function import Table
 from chasles.model.expression_law import put_in
 from chasles.model.placement import LONGEST_NAME
 from chasles.model.rod_intrinsic import ARC_LENGTH
+from chasles.model.rod_place import MARK
 
 LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
 LONGEST_PATH = 4000  # characters
@@ -22,6 +23,8 @@ TURNS = ("quaternion", "rotation_vector", "rpy")
 
 OPERATORS = re.compile(r"\s[-+*/]\s|[()]")
 PLACE, ANGLES = ("m",), ("rad",)
+CURVE_PARAMETER = "u"
+VARYING = {"t", "q", "v", POINT_DISTANCE, POINT_SPEED}  # names of what moves
 
 
 class Reader:
@@ -40,6 +43,8 @@ class Reader:
         self._types: dict[str, Callable[[Any, Units], Any]] = {
             "name": lambda given, _: self.name(given),
             "names": lambda given, _: self.names(given),
+            "body": lambda given, _: self.body(given),
+            "bodies": lambda given, _: tuple(self.body(item) for item in _list(given)),
             "title": lambda given, _: given if given == "" else self.name(given),
             "path": lambda given, _: self.name(given, LONGEST_PATH),
             "number": self.number,
@@ -67,6 +72,7 @@ class Reader:
             "law": lambda given, _: self.law(given),
             "number or law": lambda given, units: self.value_or_law(given, units, self.number),
             "pull or law": self.pull_or_law,
+            "formulas of u": lambda given, units: tuple(self.formula(item, units) for item in _list(given, 3)),
             "strain or law": self.strain_or_law,
             "numbers or law": lambda given, units: self.value_or_law(given, units, self.each),
         }
@@ -80,6 +86,18 @@ class Reader:
 
     def names(self, given: Any) -> tuple[str, ...]:
         return tuple(self.name(item) for item in _list(given))
+
+    def body(self, given: Any) -> str:
+        """A body by its name. The arc length in that of a node, "blade@length / 2", may be an expression of parameters;
+        one that is none is left to the system, which knows the rods."""
+        name = self.name(given)
+        owner, mark, place = name.rpartition(MARK)
+        try:
+            if not mark or quantity(place) or used_names(place) - self.parameters.keys() - CONSTANTS.keys():
+                return name
+        except ValueError:
+            return name
+        return f"{owner}{MARK}{self.number(place, PLACE)!r}"
 
     def number(self, given: Any, units: Units = (), infinite: bool = False) -> float:
         if isinstance(given, str):
@@ -127,6 +145,8 @@ class Reader:
         return self.number(given, units, infinite)
 
     def whole(self, given: Any) -> int:
+        if isinstance(given, float) and given.is_integer():  # of a range of values
+            return int(given)
         if not isinstance(given, int) or isinstance(given, bool):
             raise ValueError(f"is {given!r}; expected a whole number")
         return given
@@ -192,12 +212,22 @@ class Reader:
             return self._put_in(given)
         return self.value_or_law(given, units, self.number)
 
+    def formula(self, given: Any, units: Units) -> float | str:
+        """A number, or an expression of u and parameters."""
+        if not isinstance(given, str) or CURVE_PARAMETER not in used_names(given):
+            return self.number(given, units)
+        if CURVE_PARAMETER in self.parameters:
+            raise ValueError(
+                f"uses {CURVE_PARAMETER!r}, which is a parameter and runs along the curve; rename the parameter"
+            )
+        return self._put_in(given)
+
     def _put_in(self, text: str) -> str:
         return put_in(text, self.parameters, self.tables)
 
     def _varies(self, given: Any) -> bool:
         """Whether something is an expression of more than parameters."""
-        return isinstance(given, str) and bool((used_names(given) & {"t", "q", "v"}) - self.parameters.keys())
+        return isinstance(given, str) and bool((used_names(given) & VARYING) - self.parameters.keys())
 
     def law(self, given: Any) -> Any:
         name = given.get("law") if isinstance(given, Mapping) else given

@@ -1,13 +1,15 @@
 """Rods: slender bodies that bend, twist, stretch and shear, as nodes between which elements act (`force.rod`).
 
-A rod of n elements has nodes "name[0]" to "name[n]", which are bodies: joints, forces and frames may name them. An end
-that is welded to a body is no node of its own: its mass is added to that body, and its name is a frame there.
+A rod of n elements has nodes "name[0]" to "name[n]", which are bodies: joints, forces and frames may name them, also by
+arc length, "name@0.5" (`model.rod_place`). An end that is welded to a body is no node of its own: its mass is added to
+that body, and its name is a frame there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,8 @@ MASSES = ("gregory", "offset", "trapezoid")
 STRAINS = ("twist", "bend_y", "bend_z", "stretch", "shear_y", "shear_z")  # in the order of twists and wrenches
 MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half a turn
 FEWEST = 8  # elements from which on Gregory's weights are used
+SAME_PLACE = 1e-6  # of the length of a rod: arc lengths are given with so many digits
+MOST_ELEMENTS = 100  # up to which a number is looked for that has a node at a place
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 # Gauss' points in an element and their weights
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
@@ -85,8 +89,9 @@ class Rod:
 
     curve: `rods.Line`, `Arc`, `Helix` or `Spline`, in the frame of the body that its first end is welded to, or in
     space. section: one of `rods`, or two of one kind for a rod that is tapered. ends: what each end is welded to, a
-    body, "ground" or a node of a rod before this one; "free" ends may be held by joints to the nodes. up: direction
-    near which the sections' z axis is at the start; twist: by how much sections turn about the curve along it [rad].
+    body, "ground" or a node of a rod before this one, "mast[8]" or "mast@0.5"; "free" ends may be held by joints to
+    the nodes. up: direction near which the sections' z axis is at the start; twist: by how much sections turn about
+    the curve along it [rad].
 
     elements: their number; each should turn by less than 1 rad. element: "magnus", of order 4, or "helix", of order 2
     and the one of most codes; with strains but no modes the order is 2. damping [s]: stresses that follow the rate of
@@ -160,7 +165,7 @@ class Rod:
         if len(ends) != 2 or not all(isinstance(end, str) for end in ends):
             raise ValueError(f'{where}: ends is {self.ends!r}; expected two of a body, "ground" and "free"')
         object.__setattr__(self, "ends", ends)
-        if any(end.startswith(f"{self.name}[") for end in ends):
+        if any(end.startswith((f"{self.name}[", f"{self.name}@")) for end in ends):
             raise ValueError(f"{where}: ends is {self.ends!r}: it cannot be welded to itself; use a weld joint")
         if self.elements == 1 and ends == (GROUND, GROUND):
             raise ValueError(
@@ -212,16 +217,24 @@ class Rod:
         """Names of the nodes that are bodies: all but ends that are welded."""
         return self.nodes[int(self.ends[0] != FREE_END) : self.elements + int(self.ends[1] == FREE_END)]
 
-    def at(self, s: float) -> str:
-        """The name of the node at an arc length s [m]; ValueError if there is none."""
-        s = float(as_numbers(f"rod {self.name!r}", "the arc length", s, ()))
-        k = round(s / self.length * self.elements)
-        if not 0 <= k <= self.elements or abs(k * self.length / self.elements - s) > 1e-6 * self.length:
-            raise ValueError(
-                f"rod {self.name!r}: has no node at {s:g} m; nodes are {self.length / self.elements:g} m apart, up to "
-                f"{self.length:g} m: take another number of elements"
-            )
-        return self.nodes[k]
+    def at(self, s: float, where: str = "") -> str:
+        """The name of the node at an arc length s [m]; ValueError, which begins with `where`, if there is none."""
+        where = where or f"rod {self.name!r}"
+        s = float(as_numbers(where, "the arc length", s, ()))
+        n, length = self.elements, self.length
+        if not -SAME_PLACE <= s / length <= 1.0 + SAME_PLACE:
+            raise ValueError(f"{where}: there is no place at {s:g} m; rod {self.name!r} goes from 0 to {length:g} m")
+        k = round(s / length * n)
+        if abs(k / n - s / length) <= SAME_PLACE:
+            return self.nodes[k]
+        before = int(s / length * n)
+        near = " and ".join(f"{self.nodes[k]!r} at {k * length / n:.6g} m" for k in (before, before + 1))
+        part = Fraction(s / length).limit_denominator(MOST_ELEMENTS)
+        enough = -(-n // part.denominator) * part.denominator
+        advice = f"elements = {enough} puts one there (now {n})"
+        if abs(float(part) - s / length) > SAME_PLACE:
+            advice = f"no number of elements up to {MOST_ELEMENTS} puts one there: take one of these"
+        raise ValueError(f"{where}: there is no node at {s:g} m; the nearest are {near}; {advice}")
 
     def poses(self, s: Any) -> np.ndarray:
         """Frames of the sections at arc lengths, (..., 7), in the frame of the curve, without stress."""

@@ -7,7 +7,7 @@ Frames of a spline do not turn about the curve (rotation-minimizing, by double r
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import matrix_to_quaternion
+from chasles.model.expression import evaluate
 from chasles.model.placement import as_numbers, unit_vector
 
 ALONG = 1e-6  # sine of the angle at which `up` counts as along the rod
@@ -165,6 +166,15 @@ class Spline(ReferenceCurve):
     def through(cls, function: Callable[[float], Any], samples: int = SAMPLES) -> Spline:
         """The curve that a function of a number from 0 to 1 gives points of [m]."""
         return cls([function(u) for u in np.linspace(0.0, 1.0, samples).tolist()])
+
+    @classmethod
+    def of_formulas(cls, point: Sequence[float | str], samples: int = SAMPLES) -> Spline:
+        """The curve whose x, y and z [m] are numbers or expressions of u, from 0 to 1."""
+        if len(point) != 3:
+            raise ValueError(f"curve function: point has {len(point)} parts; expected x, y and z as expressions of u")
+        if samples < 4:
+            raise ValueError(f"curve function: samples is {samples}; expected 4 or more")
+        return cls.through(lambda u: [evaluate(x, {"u": u}) if isinstance(x, str) else x for x in point], samples)
 
     @cached_property
     def _spline(self) -> Any:

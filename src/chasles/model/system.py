@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -25,7 +26,8 @@ from chasles.model.mimic import followers
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
 from chasles.model.reduced import ReducedBody
 from chasles.model.rod import FREE_END, Rod
-from chasles.model.rod_parts import NodeFrame, OfRod, Parts, PlacedRods, RodElement
+from chasles.model.rod_parts import NodeFrame, OfRod, Parts, PlacedRods, RodElement, own_parts
+from chasles.model.rod_place import MARK, Places, with_names, written
 from chasles.model.suggestion import meant
 from chasles.registry import service
 
@@ -79,6 +81,7 @@ class System:
             object.__setattr__(self, what, items)
         if self.name != "":
             check_name("System", self.name)
+        self._place_names()
         self._expand_rods()
         gravity = as_numbers("System", "gravity", self.gravity, (3,), example="(0, 0, -9.81), or (0, 0, 0) for none")
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
@@ -113,6 +116,17 @@ class System:
 
         for constraint in self.constraints:
             self._check_constraint(constraint)
+
+    def _place_names(self) -> None:
+        """Nodes that are named by arc length get their names, anew whenever rods may have other elements."""
+        if not self.rods or isinstance(self.rods, PlacedRods):
+            return
+        for what in ("joints", "frames", "forces", "constraints", "rods"):
+            placed = []
+            for item in getattr(self, what):
+                named = partial(self.named, where=f"{what[:-1]} {item.name!r}")
+                placed.append(item if isinstance(item, OfRod) else with_names(item, named))
+            object.__setattr__(self, what, tuple(placed))
 
     def _expand_rods(self) -> None:
         """Nodes and elements of the rods, made anew: those of a system that this one was made from may be others."""
@@ -183,8 +197,19 @@ class System:
 
     # ------------------------------------------------------------ looking things up
 
+    def named(self, name: str, where: str = "System") -> str:
+        """The name of a body or frame that may be given by its place on a rod: "blade[8]" for "blade@0.5", the node at
+        this arc length [m]; "blade@500 mm" is the same. A ValueError begins with `where`. Other names stay."""
+        return name if MARK not in written(name) else self._places.name(name, where)
+
+    @property
+    def _places(self) -> Places:
+        taken = {item.name for item in (*own_parts(self.bodies), *own_parts(self.frames))}
+        return Places(self.rods, [item.name for item in self.reduced], taken)
+
     def place(self, name: str, where: str = "place") -> tuple[str, tuple[float, ...]]:
         """The body of a body, frame or the ground by its name, and the origin there [m]."""
+        name = self.named(name, where)
         if name == GROUND or name in self._index["body"]:
             return name, (0.0, 0.0, 0.0)
         frames = {frame.name: frame for frame in self.frames}
@@ -194,7 +219,8 @@ class System:
         return frames[name].body, tuple(frames[name].pose[4:])
 
     def body(self, name: str) -> Body:
-        """A body by its name."""
+        """A body by its name, or a node of a rod by its place, "blade@0.5"."""
+        name = self.named(name)
         self._require("System", name)
         return self._index["body"][name]  # type: ignore[no-any-return]
 
@@ -213,7 +239,8 @@ class System:
         raise ValueError(f"System: there is no rod {name!r}; {_known(name, known, 'rods')}")
 
     def frame(self, name: str) -> Frame:
-        """A frame by its name; the name of a body is its own frame."""
+        """A frame by its name; the name of a body is its own frame, and "blade@0.5" the node there."""
+        name = self.named(name)
         if name in self._index["frame"]:
             return self._index["frame"][name]  # type: ignore[no-any-return]
         if name != GROUND and name not in self._index["body"]:
@@ -430,7 +457,7 @@ class System:
                 raise ValueError(f"attach: rod {rod.name!r} of {other.name!r} is connected to its ground; remove it")
 
         def renamed(name: str) -> str:
-            return name if name in (GROUND, FREE_END) else prefix + name
+            return name if name in (GROUND, FREE_END) else prefix + written(name)
 
         bare = [getattr(body, "bare", body) for body in other.bodies]  # what rods add is added again
         bodies = [replace(b, name=renamed(b.name)) if b.density is None else _renamed(b, prefix) for b in bare]

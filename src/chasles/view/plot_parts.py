@@ -164,7 +164,7 @@ def force_panels(run: Any, rest: str) -> list[Panel]:
 
 def body_panels(run: Any, rest: str) -> list[Panel]:
     """The motion of a body or frame."""
-    name, what = _split(rest, MOTIONS, frames_of(run))
+    name, what = _split(rest, MOTIONS, frames_of(run), run.system.named)
     if name is None:
         return []
     shown = plain(name)
@@ -194,9 +194,12 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
     return [Panel(title, "position [m]", XYZ, lambda part: part.frame(name).position, kind)]
 
 
-def _split(rest: str, endings: Any, known: Sequence[str]) -> tuple[str | None, str]:
-    """A name and what of it; names may have dots of their own."""
+def _split(rest: str, endings: Any, known: Sequence[str], named: Callable[[str], str] = str) -> tuple[str | None, str]:
+    """A name and what of it; names may have dots of their own. named: what they mean, of nodes by arc length."""
     if rest in known:
         return rest, ""
     name, _, ending = rest.rpartition(".")
-    return (name, ending) if name in known and ending in endings else (None, "")
+    if ending in endings and named(name) in known:
+        return name, ending
+    written = ending.isidentifier()  # not the end of an arc length, so that something else is wrong
+    return (rest, "") if not written and named(rest) in known else (None, "")

@@ -62,6 +62,7 @@ def by_name(where: str, mechanism: Any, key: str, given: Values | None) -> Array
     places = mechanism.tree.coordinates if key == "q" else mechanism.tree.velocities
     found = mechanism.neutral() if key == "q" else np.zeros(mechanism.nv)
     depends = mechanism.tree.dependence
+    given = {mechanism.system.named(name, where): values for name, values in given.items()}
     given = given if depends is None else _of_leaders(where, depends.following, key, given)
     for name, values in given.items():
         if name not in places:
