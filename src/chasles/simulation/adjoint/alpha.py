@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates, ResidualParts
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates
 from chasles.constrained.group import on_se3
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.lie import se3, so3
+from chasles.simulation.adjoint.factors import Factors
 
-CHUNK = 32  # steps whose derivatives are in memory at once
+CHUNK, NUMBERS = 64, 4e5  # steps whose derivatives are in memory at once, and numbers of their matrices
 
 
 class Replayed(NamedTuple):
@@ -147,17 +148,16 @@ def times(block: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 class PointSlopes(NamedTuple):
-    """The equations at points (points, ...): derivatives by pose and by velocity, by V' (bodies, 6, 6), the Jacobian of
-    the constraints on velocities of the bodies' spaces and on (ω in the body, r' in space), and the rotations between
-    these; and how the shift of the step that begins there follows the poses."""
+    """The equations at points (points, ...), as columns for each of 6 numbers of each body: how they follow its pose
+    and velocity, all residuals (bodies, 6, numbers); the Jacobian of the constraints by (ω in the body, r' in space),
+    (bodies, 6, rows), and the rotations to these; and what turns with the bodies of the shift of the step that begins
+    there (bodies, 3, 3)."""
 
-    by_pose: ResidualParts
-    by_velocity: ResidualParts
-    inertia: np.ndarray
-    jacobian: np.ndarray
+    by_pose: np.ndarray
+    by_velocity: np.ndarray
     in_space: np.ndarray
     rotations: np.ndarray
-    shift: np.ndarray
+    turned: np.ndarray
 
 
 class Shares(NamedTuple):
@@ -174,7 +174,7 @@ class AlphaAdjoint:
     def __init__(self, residuals: BodyResiduals, method: GeneralizedAlpha, run: Replayed):
         self.residuals, self.run, self.method = residuals, run, method
         self.n, self.turning = residuals.n, on_se3(residuals.mechanism)
-        self.metric = residuals.metric(method.metric)
+        self.metric, self.columns = residuals.metric(method.metric), Columns(residuals, method.index == 2)
         am, af, _, _ = method.coefficients
         self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
 
@@ -184,10 +184,12 @@ class AlphaAdjoint:
         size, rows, count = 6 * self.n, len(self.residuals.rows), len(states.t)
         weights = Weights(*(np.zeros((count, k)) for k in (size, size, rows, rows, rows)))
         given = np.zeros((self.n, 4, 6))  # of each body by δ, V, V' and a
-        for last in range(count - 1, 0, -CHUNK):
-            part = slice(max(last - CHUNK, 0), last)
+        steps: StepsBack | None = None
+        chunk = int(np.clip(NUMBERS / self.columns.ends[-1] ** 2, 8, CHUNK))
+        for last in range(count - 1, 0, -chunk):
+            part = slice(max(last - chunk, 0), last)
             points = self._points(MovingStates(*(x[part.start : last + 1] for x in states)))
-            steps = StepsBack(self, part, self._charts(part), points)
+            steps = StepsBack(self, part, self._charts(part), points, steps)
             for k in range(last, part.start, -1):
                 given[:, 0] += kicks[0][k].reshape(-1, 6)
                 given[:, 1] += kicks[1][k].reshape(-1, 6)
@@ -204,65 +206,73 @@ class AlphaAdjoint:
         return chart_of(self.turning, self.method.local, *(x.reshape(shape) for x in given))
 
     def _points(self, states: MovingStates) -> PointSlopes:
-        values, by_pose, by_velocity = self.residuals.slopes(states)
-        R = self.residuals.rotations(states.q)
-        return PointSlopes(
-            *(by_pose, by_velocity, self.residuals.inertia(R)),
-            *(by_velocity.speed, self.residuals.to_space(by_velocity.speed, R), R),
-            self._shift(values.shift, R, by_pose.shift),
-        )
+        residuals, columns = self.residuals, self.columns
+        values, (by_pose, by_velocity) = residuals.columns(states)
+        R = residuals.rotations(states.q)
+        in_space = by_velocity[..., columns.speed].copy()
+        in_space[:, :, 3:] = R @ in_space[:, :, 3:]
+        shift = self.metric * values.shift.reshape(len(R), self.n, 6)
+        pushed = (R.transpose(0, 1, 3, 2) @ -shift[..., 3:, None])[..., 0]
+        pushed[:, ~self.turning] = 0.0  # Rᵀ f turns with the body
+        return PointSlopes(by_pose, by_velocity, in_space, R, so3.hat(pushed))
 
-    def _shift(self, reaction: np.ndarray, R: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """The derivative of the shift x = -W J(q)ᵀ ζ along the chart by the poses, (points, 6 bodies, 6 bodies)."""
-        n, count = self.n, len(R)
-        by_pose = -self.metric[:, :, None] * slopes.reshape(count, n, 6, 6 * n)
-        by_pose[:, :, 3:] = np.einsum("sikj,sikm->sijm", R, by_pose[:, :, 3:])
-        pushed = np.einsum("sikj,sik->sij", R, -(self.metric * reaction.reshape(count, n, 6))[..., 3:])
-        for i in np.flatnonzero(self.turning):  # Rᵀ f turns with the body
-            by_pose[:, i, 3:, 6 * i : 6 * i + 3] += so3.hat(pushed[:, i])
-        return by_pose.reshape(count, 6 * n, 6 * n)
+
+class Columns:
+    """Where residuals are that generalized alpha solves for: of motion, of what is held (rows of constraints, and
+    accelerations of rotors), and of places with index 2. Rows without an equation are left out."""
+
+    def __init__(self, residuals: BodyResiduals, two: bool):
+        rows, edges = residuals.rows, residuals.edges
+        self.size, self.two = 6 * residuals.n, two
+        self.held = np.flatnonzero(residuals.measured | residuals.rotors)
+        self.measured = np.flatnonzero(residuals.measured)
+        self.rotors = np.flatnonzero(residuals.rotors[self.held])  # of those that are held
+        self.others = np.flatnonzero(residuals.measured[self.held])
+        self.speed, self.change = edges[2] + rows[self.held], edges[3] + rows[self.held]
+        self.shift = slice(edges[0], edges[1])
+        self.ends = np.cumsum([self.size, len(self.held), len(self.measured) if two else 0]).tolist()
 
 
 class StepsBack:
     """Steps of generalized alpha one after the other, with their derivatives. All that does not depend on cotangents is
     found for all of them at once: NumPy takes as long for one."""
 
-    def __init__(self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes):
-        """points: where the steps of this part begin and end, one more than steps."""
-        self.adjoint, self.method, self.chart = adjoint, adjoint.method, chart
+    def __init__(
+        self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes, later: StepsBack | None
+    ):
+        """points: where the steps of this part begin and end, one more than steps; later: the part behind."""
+        self.adjoint, self.method, self.chart, self.where = adjoint, adjoint.method, chart, adjoint.columns
         h, before = (x[part, None, None, None] for x in (adjoint.run.h, adjoint.run.before))
-        self.ratio, self.h, self.two = h / before, h, self.method.index == 2
-        self.size, self.rows = 6 * adjoint.n, len(adjoint.residuals.rows)
-        end = PointSlopes(*(ResidualParts(*(y[1:] for y in x)) if isinstance(x, tuple) else x[1:] for x in points))
-        self.slopes = self._slopes(end)
+        self.ratio, self.h, self.n, self.size = h / before, h, adjoint.n, 6 * adjoint.n
+        self.rotations, self.turned = points.rotations[:-1], points.turned[:-1]
+        self.slopes, self.shift = self._slopes(points), points.by_pose[:-1, ..., self.where.shift]
         self.unknowns, self.onto = self._unknowns(), self._onto()
-        self.moved = self._moved(points) if self.two else np.zeros((len(h), self.size, 0))
-        self.shift = points.shift[:-1]
-        self.matrix = self._matrix(end)
+        self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
+        self.matrix = self._matrix(points.in_space[1:])
         self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
-        self.scales = np.abs(self.matrix).max(axis=2)
-        self.balanced = self.matrix / self.scales[..., None]
-        self.columns = np.abs(self.balanced).max(axis=1)
-        self.balanced /= self.columns[:, None]
+        self.factors = Factors(self.matrix, later.factors if later else None)
 
-    def _slopes(self, end: PointSlopes) -> np.ndarray:
-        """Derivatives of the equations by pose, V and V' (steps, equations, 3, 6 bodies): of motion, of what is held
-        (speeds, or places with index 3, accelerations of rotors), then with index 2 of places."""
-        residuals, size, rows = self.adjoint.residuals, self.size, self.rows
-        out = np.zeros((len(self.h), size + (1 + self.two) * rows, 3, size))
-        out[:, :size, 0], out[:, :size, 1] = end.by_pose.motion, end.by_velocity.motion
-        for i in range(self.adjoint.n):
-            own = slice(6 * i, 6 * i + 6)
-            out[:, own, 2, own] = end.inertia[:, i]
-        held, measured, rotors = out[:, size : size + rows], residuals.measured, residuals.rotors
-        place = end.jacobian * measured[:, None]
-        held[:, :, 0] = end.by_pose.speed * measured[:, None] if self.two else place
-        held[:, :, 1] = place if self.two else 0.0
-        held[:, rotors, 0], held[:, rotors, 1] = end.by_pose.change[:, rotors], end.by_velocity.change[:, rotors]
-        held[:, rotors, 2] = end.jacobian[:, rotors]
-        if self.two:
-            out[:, size + rows :, 0] = place
-        return out
+    def _slopes(self, points: PointSlopes) -> np.ndarray:
+        """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""
+        where, (one, two, three), rotors, others = self.where, self.where.ends, self.where.rotors, self.where.others
+        by_pose, by_velocity = points.by_pose[1:], points.by_velocity[1:]
+        out = np.zeros((len(self.h), self.n, 3, 6, three))
+        out[:, :, 0, :, :one], out[:, :, 1, :, :one] = by_pose[..., :one], by_velocity[..., :one]
+        inertia = self.adjoint.residuals.inertia(points.rotations[1:])
+        for i in range(self.n):
+            out[:, i, 2, :, 6 * i : 6 * i + 6] = inertia[:, i].transpose(0, 2, 1)
+        held, speed, jacobian = out[..., one:two], where.speed[others], by_velocity[..., where.speed]
+        if where.two:
+            held[:, :, 0, :, others] = np.moveaxis(by_pose[..., speed], -1, 0)
+            held[:, :, 1, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
+            out[:, :, 0, :, two:] = jacobian[..., others]
+        else:
+            held[:, :, 0, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
+        if len(rotors):
+            change = where.change[rotors]
+            for k, part in enumerate((by_pose[..., change], by_velocity[..., change], jacobian[..., rotors])):
+                held[:, :, k, :, rotors] = np.moveaxis(part, -1, 0)
+        return out.reshape(len(self.h), self.n, 18, three)
 
     def _unknowns(self) -> np.ndarray:
         """Changes of the result (δ, V, V' and a of each body) by its x'', (steps, bodies, 24, 6)."""
@@ -292,76 +302,57 @@ class StepsBack:
 
     def _moved(self, points: PointSlopes) -> np.ndarray:
         """How ζ moves the bodies, seen from where they end, (steps, 6 bodies, rows)."""
-        adjoint, count = self.adjoint, len(self.h)
-        rows = -adjoint.metric.ravel() * points.in_space[:-1] * adjoint.residuals.measured[:, None]
-        blocks = rows.reshape(count, -1, adjoint.n, 6).transpose(0, 2, 3, 1).copy()
-        blocks[:, :, 3:] = points.rotations[:-1].transpose(0, 1, 3, 2) @ blocks[:, :, 3:]
-        return (self.chart.onward @ blocks).reshape(count, self.size, self.rows)
+        blocks = -self.adjoint.metric[..., None] * points.in_space[:-1][..., self.where.others]
+        blocks[:, :, 3:] = self.rotations.transpose(0, 1, 3, 2) @ blocks[:, :, 3:]
+        return (self.chart.onward @ blocks).reshape(len(self.h), self.size, -1)
 
-    def _matrix(self, end: PointSlopes) -> np.ndarray:
-        """K: the equations by x'', λ and ζ."""
-        residuals, size, rows, n, count = self.adjoint.residuals, self.size, self.rows, self.adjoint.n, len(self.h)
-        total = self.slopes.shape[1]
-        out = np.zeros((count, total, total))
-        by_body = self.slopes.reshape(count, total, 3, n, 6).transpose(0, 3, 1, 2, 4).reshape(count, n, total, 18)
-        out[:, :, :size] = (by_body @ self.unknowns[:, :, :18]).transpose(0, 2, 1, 3).reshape(count, total, size)
-        out[:, :size, size : size + rows] = end.in_space.transpose(0, 2, 1)
-        if self.two:
-            out[:, :, size + rows :] = self.slopes[:, :, 0] @ self.moved
-        empty, free = ~residuals.measured & ~residuals.rotors, ~residuals.measured
-        held = size + np.arange(rows)
-        out[:, held[residuals.rotors], held[residuals.rotors]] -= 1.0
-        out[:, held[empty], held[empty]] += 1.0
-        if self.two:
-            place = held[free] + rows
-            out[:, place, place] += 1.0
+    def _matrix(self, in_space: np.ndarray) -> np.ndarray:
+        """Kᵀ: x'', λ and ζ by the equations."""
+        (one, two, three), count = self.where.ends, len(self.h)
+        out = np.zeros((count, three, three))
+        followed = self.unknowns[:, :, :18].transpose(0, 1, 3, 2) @ self.slopes
+        out[:, :one] = followed.reshape(count, one, three)
+        out[:, one:two, :one] = in_space.reshape(count, one, -1).transpose(0, 2, 1)
+        rotors = one + self.where.rotors
+        out[:, rotors, rotors] -= 1.0
+        if self.where.two:
+            by_pose = self.slopes[:, :, :6].reshape(count, one, three)
+            out[:, two:] = self.moved.transpose(0, 2, 1) @ by_pose
         return out
 
     def back(self, k: int, given: np.ndarray) -> np.ndarray:
         """Cotangents (bodies, 4, 6) of what step k began with, from those of its result."""
-        n, size, bar = self.adjoint.n, self.size, np.zeros(self.matrix.shape[1])
+        n, size, bar = self.n, self.size, np.zeros(self.matrix.shape[1])
         bar[:size] = (given.reshape(n, 1, 24) @ self.unknowns[k]).ravel()
-        if self.two:
-            bar[size + self.rows :] = given[:, 0].ravel() @ self.moved[k]
-        w = solve_balanced(self.matrix[k], self.balanced[k], self.scales[k], self.columns[k], bar)
+        if self.where.two:
+            bar[self.where.ends[1] :] = given[:, 0].ravel() @ self.moved[k]
+        w = self.factors.solve(k, bar)
         own = given.copy()
-        own[:, :3] -= (w @ self.slopes[k].reshape(len(w), -1)).reshape(3, n, 6).transpose(1, 0, 2)
+        own[:, :3] -= (self.slopes[k].reshape(18 * n, -1) @ w).reshape(n, 3, 6)
         begin = (own.reshape(n, 1, 24) @ self.onto[k]).reshape(n, 4, 6)
         self.found[k] = w
-        if self.two:
-            self.of_x[k] = (own[:, :1] @ self.chart.onward[k]).ravel()
-            begin[:, 0] += (self.of_x[k] @ self.shift[k]).reshape(n, 6)
+        if self.where.two:
+            moved = own[:, :1] @ self.chart.onward[k]
+            self.of_x[k] = moved.ravel()
+            begin[:, 0] += self._with_poses(k, moved[:, 0])
         return begin
+
+    def _with_poses(self, k: int, moved: np.ndarray) -> np.ndarray:
+        """Cotangents of the poses that step k began at, from those (bodies, 6) of its shift x = -W J(q)ᵀ ζ along the
+        chart."""
+        pushed = moved.copy()
+        pushed[:, 3:] = (self.rotations[k] @ moved[:, 3:, None])[..., 0]
+        out = self.shift[k] @ (-self.adjoint.metric * pushed).ravel()
+        out[:, :3] += (moved[:, None, 3:] @ self.turned[k])[:, 0]
+        return out
 
     def weigh(self, weights: Weights, part: slice) -> None:
         """Write what the residuals of the points are multiplied with."""
-        residuals, ends = self.adjoint.residuals, slice(part.start + 1, part.stop + 1)
-        motion, held, places = np.split(self.found, [self.size, self.size + self.rows], axis=1)
-        weights.motion[ends], weights.change[ends] = motion, np.where(residuals.rotors, held, 0.0)
-        measured = np.where(residuals.measured, held, 0.0)
-        if self.two:
-            weights.speed[ends], weights.place[ends] = measured, np.where(residuals.measured, places, 0.0)
+        where, ends = self.where, slice(part.start + 1, part.stop + 1)
+        motion, held, places = np.split(self.found, where.ends[:2], axis=1)
+        weights.motion[ends], weights.shift[part] = motion, -self.of_x
+        weights.change[ends, where.held[where.rotors]] = held[:, where.rotors]
+        if where.two:
+            weights.speed[ends, where.measured], weights.place[ends, where.measured] = held[:, where.others], places
         else:
-            weights.place[ends] = measured
-        weights.shift[part] = -self.of_x
-
-
-def solve_transposed(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve matrixᵀ w = right, with rows and columns of about one size, and one refinement."""
-    rows = np.abs(matrix).max(axis=1)
-    balanced = matrix / rows[:, None]
-    columns = np.abs(balanced).max(axis=0)
-    return solve_balanced(matrix, balanced / columns, rows, columns, right)
-
-
-def solve_balanced(
-    matrix: np.ndarray, balanced: np.ndarray, rows: np.ndarray, columns: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    """Solve matrixᵀ w = right with one refinement; balanced: the matrix divided by sizes of its rows and columns, which
-    is lost."""
-    from scipy.linalg.lapack import dgetrf, dgetrs  # takes long to load; lu_factor looks at its arguments for longer
-
-    factors, pivots, _ = dgetrf(balanced.T, overwrite_a=1)  # of the transpose: LAPACK has columns where NumPy has rows
-    w = dgetrs(factors, pivots, right / columns)[0] / rows
-    w += dgetrs(factors, pivots, (right - w @ matrix) / columns)[0] / rows
-    return w
+            weights.place[ends, where.measured] = held[:, where.others]
