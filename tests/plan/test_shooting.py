@@ -1,7 +1,10 @@
 """Multiple shooting against closed forms and other methods; designs against closed forms."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
+from scipy.sparse import coo_matrix
 
 import chasles as ch
 from chasles.lie import s3
@@ -109,6 +112,82 @@ def test_a_design_by_two_methods():
 def test_jacobian_of_a_loop():
     program, z = program_of(ch.plan.shoot, four_bar(), ({"a": 1.0}, {"a": 2.0}), end=0.1, off=0.02)
     require_slopes(program, z, 1e-4)
+
+
+def linkage(rod, mass=1.0, gear=1.0):
+    """A four-bar whose parameters change its closure, its masses and its input."""
+    bodies = [("rod", mass, rod / 2), ("crank", 1.0, 0.1), ("lever", 1.0, 0.0)]
+    turn = {"axis": (0, 1, 0)}
+    return ch.System(
+        [ch.Body(name, weight, (x, 0, 0), (0.01, 0.02, 0.02)) for name, weight, x in bodies],
+        [
+            ch.revolute("a", "ground", "crank", **turn),
+            ch.revolute("b", "crank", "rod", at=(0.2, 0, 0), **turn),
+            ch.revolute("d", "ground", "lever", at=(0.5, 0, 0), child_at=(-0.2, 0, 0), **turn),
+            ch.revolute("c", "rod", "lever", at=(rod, 0, 0), child_at=(0.2, 0, 0), **turn),
+        ],
+        actuators=[ch.Actuator("m", "a", gear=gear)],
+    )
+
+
+@pytest.mark.parametrize(
+    "design", [{"rod": 0.6}, pytest.param({"rod": 0.6, "mass": 1.5, "gear": 2.0}, marks=pytest.mark.study)]
+)
+def test_jacobian_of_a_loop_by_its_design(design):
+    """Nodes follow the design: limits, costs and steps of the mechanism that is assembled anew."""
+    program, z = program_of(ch.plan.shoot, linkage, ({"a": 1.0}, {"a": 2.0}), end=0.1, off=0.02, parameters=design)
+    require_slopes(program, z, 1e-4)
+
+
+def by_whole_runs(inputs, start):
+    """Change of the end with the rod, by differences of whole simulations. Their steps are short: after long ones the
+    projection of a run ends before its derivatives have settled."""
+    held = ch.plan.outcome.InputSequence(inputs, 0.0, 0.02)
+    more = {"controller": held, "period": 0.02, "step": 0.02, "method": "rk4", "progress": False}
+    ends = [ch.simulate(linkage(0.6 + s), (0.0, 0.04), start, **more).q[-1] for s in (1e-4, -1e-4, 2e-4, -2e-4)]
+    return (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / 12e-4
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("held", ["a", "d"])
+def test_slopes_of_a_designed_loop_give_those_of_runs(held):
+    """The equations of the program, solved for the nodes, tell how a simulation from the same start changes."""
+    inputs, start = np.array([[0.3], [-0.2]]), {held: 1.0 if held == "a" else 1.3}
+    programs = []
+
+    def caught(program, z, *_):
+        programs.append((program, z))
+        raise StopIteration
+
+    with patch("chasles.plan.shooting.solved", caught), pytest.raises(StopIteration):
+        ch.plan.shoot(linkage, (0, 0.04), 2, ch.plan.effort(), start, parameters={"rod": 0.6}, inputs=inputs)
+    program, z = programs[0]
+    assert np.abs(program.rows(z)).max() < 1e-12  # nodes of the run under these inputs
+    matrix = coo_matrix((program.slopes(z), program.places), shape=(len(program.least), len(z))).toarray()
+    nodes = np.array([3, 4, 6, 7])  # of two numbers each, an input behind the first two
+    by_rod = np.zeros(len(z))
+    by_rod[-1], by_rod[nodes] = 1.0, -np.linalg.solve(matrix[:, nodes], matrix[:, -1])
+    ends = []
+    for size in (1e-5, -1e-5):
+        program.rows(z + size * by_rod)
+        ends.append(program.rows.__self__.q[-1])
+    assert np.abs((ends[0] - ends[1]) / 2e-5 - by_whole_runs(inputs, start)).max() < 1e-8
+
+
+@pytest.mark.study
+def test_a_length_of_a_loop_is_found_with_its_motion():
+    """Two angles at the end fix the rod between them; its motion is that of `optimize`."""
+    crank, lever = (np.array([np.cos(x), -np.sin(x)]) for x in (1.6, 1.35))
+    rod = np.linalg.norm(0.2 * crank - 0.4 * lever - [0.5, 0])
+    goal = ch.plan.reach(ch.plan.state({"a": 1.6, "d": 1.35}, {"a": 0.0}))
+    more = {"parameters": {"rod": 0.6}, "bounds": {"rod": (0.5, 0.7)}, "solver": "scipy"}
+    plan = ch.plan.shoot(linkage, (0, 0.5), 5, ch.plan.effort(), {"a": 1.0}, limits=goal, **more)
+    assert abs(plan.parameters["rod"] - rod) < 1e-9
+    assert np.abs(plan.run.q - plan.q).max() < 1e-12
+    assert plan.q[0, 0] == 1.0
+    alone = ch.plan.reach(ch.plan.state({"a": 1.6}, {"a": 0.0}))
+    other = ch.plan.optimize(linkage(rod), (0, 0.5), 5, ch.plan.effort(), {"a": 1.0}, limits=alone)
+    assert abs(plan.cost - other.cost) < 1e-6 * plan.cost
 
 
 @pytest.mark.study

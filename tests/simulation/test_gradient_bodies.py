@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.simulation.adjoint.factors import Factors
 from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.parameter_family import CENTRAL
 from tests.absolute.implicit.checked import held, rods
@@ -438,3 +439,19 @@ def test_numbers_of_bodies():
     case = of_arm(method=alpha())
     with pytest.raises(ValueError, match="'bodies' is for joint coordinates"):
         ch.gradient(case.run(), case.total, by="bodies")
+
+
+@pytest.mark.parametrize("shuffled", [False, True], ids=["dense", "band in another order"])
+def test_factors_solve_as_numpy(shuffled):
+    """Matrices with numbers of all sizes; those near the diagonal alone, in an order that hides it, are a band."""
+    rng, size = np.random.default_rng(0), 150
+    matrices = rng.normal(size=(2, size, size)) * 10.0 ** rng.integers(-6, 6, (2, size, 1))
+    if shuffled:
+        order, far = rng.permutation(size), np.abs(np.subtract.outer(np.arange(size), np.arange(size))) > 4
+        matrices[:, far] = 0.0
+        matrices = matrices[:, order][:, :, order]
+    factors, right = Factors(matrices), rng.normal(size=(2, size))
+    assert factors.band.narrow == shuffled
+    for k, matrix in enumerate(matrices):
+        wanted = np.linalg.solve(matrix, right[k])
+        assert np.abs(factors.solve(k, right[k]) - wanted).max() < 1e-9 * np.abs(wanted).max()

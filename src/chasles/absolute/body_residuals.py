@@ -97,6 +97,13 @@ class BodyResiduals:
         by_pose, by_velocity = both.reshape(2, count, self.size, 6 * n)
         return self._parts(values), self._parts(by_pose), self._parts(by_velocity)
 
+    def columns(self, states: MovingStates) -> tuple[ResidualParts, np.ndarray]:
+        """Values, and derivatives of all residuals along q exp(δ) and along velocities, (2, states, bodies, 6,
+        size): in the order in which they are found."""
+        values, derivatives = self._evaluated(states, len(states.t))
+        both = derivatives.reshape(len(values), 2, 2, self.n, 3, self.size).transpose(1, 0, 3, 2, 4, 5)
+        return self._parts(values), both.reshape(2, len(values), self.n, 6, self.size)
+
     def _evaluated(self, states: MovingStates, differentiated: int) -> tuple[np.ndarray, np.ndarray]:
         count, n, mechanism = len(states.t), self.n, self.mechanism
         values = np.empty((count, self.size))

@@ -120,7 +120,7 @@ class Account:
     def of(self, mechanism: Any, design: Mapping[str, Any]) -> Account:
         """The same costs and limits for other parameters."""
         found = copy(self)
-        found.mechanism = found.tree = mechanism
+        found.mechanism, found.tree = mechanism, getattr(mechanism, "spanning", mechanism)
         found.wishes = _given(self.wishes, design)
         found.restraints = [copy(one) for one in self.restraints]
         for one in found.restraints:

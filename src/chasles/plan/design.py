@@ -28,10 +28,13 @@ class Variant(Family):
 
     def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
         self.made = {**self.values, **changed}
-        if self.before is None or not isinstance(self.before.base, Mechanism):
+        if self.before is None:
             return super().mechanism(changed)
         made = self.build(**{name: value if value.ndim else float(value) for name, value in self.made.items()})
-        return Mechanism(made if isinstance(made, System) else made.system, sprung=self.sprung)
+        system, base = made if isinstance(made, System) else made.system, self.before.base
+        if isinstance(base, ClosedMechanism):
+            return ClosedMechanism(system, base.cut, sprung=self.sprung)
+        return Mechanism(system, sprung=self.sprung)
 
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         self.made = self.values

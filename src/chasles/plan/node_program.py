@@ -6,6 +6,7 @@ the duration, and the parameters of the design.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class NodeProgram:
     nodes: TreeNodes | LoopNodes
     at: dict[str, np.ndarray]  # where the variables of nodes and of intervals are
     _last: np.ndarray | None = None  # the variables that all is placed for
+    follow: np.ndarray  # (δ, δv) at the nodes by the design, (nodes, 2 nv, parameters)
     _sloped = False  # whether derivatives are, too
 
     def __init__(
@@ -39,15 +41,17 @@ class NodeProgram:
         begin: float,
         bounds: np.ndarray,
         design: DesignedSystem,
+        held: tuple[Any, Any] = (None, None),
     ):
-        """first: q and v at the start; bounds: of the inputs."""
+        """first: q and v at the start; bounds: of the inputs; held: joints whose q and v were given at the start."""
         self.account, self.first, self.begin, self.bounds, self.design = account, first, begin, bounds, design
         self.mechanism, self.count, self.nv = account.mechanism, account.steps, account.mechanism.nv
+        self.held_first = self._named(held[0]), self._named(held[1])
 
     def lay_out(self, path: np.ndarray, duration: float, inner: int) -> None:
         """Lay out the variables about a path; inner: how many an interval has besides its node."""
         if isinstance(self.mechanism, ClosedMechanism):
-            self.nodes = LoopNodes(self.mechanism, path, self.times(duration))
+            self.nodes = LoopNodes(self.mechanism, path, self.times(duration), self.held_first)
         else:
             self.nodes = TreeNodes(self.mechanism, path)
         own = self.nodes.size
@@ -56,6 +60,15 @@ class NodeProgram:
         self.size = self.time + 1 + self.design.size
         starts = self.width * np.arange(self.count + 1)
         self.at = {"node": starts[:, None] + np.arange(own), "inner": starts[:-1, None] + own + np.arange(inner)}
+
+    def _named(self, given: Any) -> np.ndarray:
+        """Which velocities are those of joints that were given by name, (nv); all, if none was."""
+        names = given if isinstance(given, Mapping) else ()
+        own = [part for name, part in self.mechanism.tree.velocities.items() if name in names]
+        found = np.zeros(self.nv, dtype=bool)
+        for part in own:
+            found[part] = True
+        return found if own else ~found
 
     def times(self, duration: float) -> np.ndarray:
         return self.begin + duration * np.arange(self.count + 1) / self.count
@@ -83,8 +96,13 @@ class NodeProgram:
         """Find the motion of variables; once."""
         if self._last is None or not np.array_equal(z, self._last):
             self.t = self.times(float(z[self.time]))
-            self.q, self.v = self.nodes.states(z[self.at["node"]], self.t)
             self.design.choose(z[self.time + 1 :])
+            self.nodes.mechanism = self.design.mechanism or self.mechanism
+            nodes = z[self.at["node"]]
+            if np.isfinite(nodes).all():
+                self.q, self.v = self.nodes.states(nodes, self.t)
+            else:  # of a solver that gave up
+                self.q, self.v = (np.full((self.count + 1, n), np.nan) for n in (self.mechanism.nq, self.nv))
             self._last, self._sloped = z.copy(), False
             self.placed(z)
 
@@ -96,6 +114,7 @@ class NodeProgram:
         self.place(z)
         if not self._sloped:
             self.by = self.nodes.slopes(z[self.at["node"]], self.q, self.v, self.t)
+            self.follow = np.zeros((self.count + 1, 2 * self.nv, self.design.size))
             self._sloped = True
             self.sloped(z)
 
@@ -112,10 +131,14 @@ class NodeProgram:
         return np.concatenate([np.zeros(0), *(x.ravel() for x in account.values(course))])
 
     def limit_slopes(self, course: Course, by_design: np.ndarray) -> list[np.ndarray]:
-        """Derivatives of the limits by the variables of their nodes and by the design (numbers, parameters)."""
-        restraints = self.account.restraints
-        found = [self.account._at(one.limit.quantity, one.nodes, course)[1] @ self.by[one.nodes] for one in restraints]
-        return [*found, by_design]
+        """Derivatives of the limits by the variables of their nodes and by the design (numbers, parameters), of which
+        `by_design` has those at the same motion."""
+        found, parts = [], [by_design[:0]]
+        for one in self.account.restraints:
+            slopes = self.account._at(one.limit.quantity, one.nodes, course)[1]
+            found.append(slopes @ self.by[one.nodes])
+            parts.append(np.concatenate(slopes @ self.follow[one.nodes]))
+        return [*found, by_design + np.concatenate(parts) if self.design.size else by_design]
 
     def limit_places(self, row: int) -> list[Any]:
         """Rows, from one on, and columns of these derivatives."""

@@ -24,6 +24,7 @@ class TreeNodes:
     """Nodes of a tree: (δ, v) of each."""
 
     def __init__(self, mechanism: Any, base: np.ndarray):
+        """base: q of nodes that δ is counted from."""
         self.mechanism, self.nv, self.base = mechanism, mechanism.nv, base
         self.blocks, self.size = Blocks(mechanism), 2 * mechanism.nv
         self.rows = np.tile(np.arange(self.size), (len(base), 1))  # of (δ, δv): those that determine a node
@@ -36,6 +37,15 @@ class TreeNodes:
         """q and v of variables (nodes, size)."""
         return self.mechanism.retract(self.base, x[:, : self.nv]), x[:, self.nv :]
 
+    def closing(self, mechanism: Any, q: np.ndarray, v: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """What is left of the constraints in another design: here there are none."""
+        return np.zeros((len(q), 0))
+
+    def follow(self, q: np.ndarray, v: np.ndarray, t: np.ndarray, closing: np.ndarray) -> np.ndarray:
+        """(δ, δv) by the design with variables held (nodes, 2 nv, parameters), of the slopes of `closing` (nodes,
+        numbers, parameters): nothing follows here."""
+        return np.zeros((len(q), 2 * self.nv, closing.shape[2]))
+
     def slopes(self, x: np.ndarray, q: np.ndarray, v: np.ndarray, t: np.ndarray) -> np.ndarray:
         """(δ, δv) at the nodes by the variables, (nodes, 2 nv, size)."""
         nv, found = self.nv, np.zeros((len(x), self.size, self.size))
@@ -47,11 +57,16 @@ class TreeNodes:
 class LoopNodes:
     """Nodes of a closed mechanism: independent coordinates, as δ from given nodes, and independent velocities."""
 
-    def __init__(self, mechanism: ClosedMechanism, base: np.ndarray, t: np.ndarray):
+    def __init__(
+        self, mechanism: ClosedMechanism, base: np.ndarray, t: np.ndarray, held: tuple[np.ndarray, np.ndarray]
+    ):
+        """held: which coordinates and velocities (nv) of the first node are to stay as they are in other designs."""
         self.mechanism, self.nv, self.base, self.blocks = mechanism, mechanism.nv, base, Blocks(mechanism)
         allowed = [Allowed(mechanism, q, float(at)) for q, at in zip(base, t, strict=True)]
         self.between_places = ~allowed[0]._between_velocities()
         places, rates = ([getattr(one, what).chosen for one in allowed] for what in ("places", "velocities"))
+        places[0] = allowed[0].determining(allowed[0].places, held[0])
+        rates[0] = allowed[0].determining(allowed[0].velocities, held[1])
         if len({len(x) for x in places}) > 1 or len({len(x) for x in rates}) > 1:
             raise ValueError(
                 f"{CALLER}: the mechanism has more degrees of freedom at some nodes of the guess than at others; give "
@@ -113,4 +128,23 @@ class LoopNodes:
             own = found[k]
             rows = self.mechanism.derivatives._rows.along(q[k], v[k], float(t[k]), own[:nv], own[nv:])
             own[nv:] -= inverse[k] @ rows.speed
+        return found
+
+    def closing(self, mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """What is left of the constraints in another design, first of places, then of velocities, (nodes, numbers)."""
+        rows = mechanism.constraint_rows(q, v, t)
+        return np.concatenate([rows.residual[:, self.between_places], rows.speed], axis=1)
+
+    def follow(self, q: np.ndarray, v: np.ndarray, t: np.ndarray, closing: np.ndarray) -> np.ndarray:
+        """(δ, δv) by the design with variables held (nodes, 2 nv, parameters), of the slopes of `closing` (nodes,
+        numbers, parameters): what is not independent moves back onto the constraints."""
+        nv, found = self.nv, np.zeros((len(q), 2 * self.nv, closing.shape[2]))
+        J = self.mechanism.constraint_rows(q, v, t).jacobian
+        chart = self.blocks.dexp(-self.mechanism.difference(q, self.base))
+        places, speeds = np.split(closing, [int(self.between_places.sum())], axis=1)
+        found[:, :nv] = -chart @ self._inverse(J[:, self.between_places] @ chart, self.places) @ places
+        inverse = self._inverse(J, self.rates)
+        for k, own in enumerate(found):
+            rows = self.mechanism.derivatives._rows.along(q[k], v[k], float(t[k]), own[:nv], own[nv:])
+            own[nv:] = -inverse[k] @ (rows.speed + speeds[k])
         return found

@@ -12,6 +12,7 @@ import numpy as np
 DENSE_MOST = 400  # variables up to which SciPy's dense method is quicker than its sparse one
 NO_DESCENT = 8  # status of SLSQP if its line search finds nothing better
 NEARLY, STATIONARY = 1e-6, 1e-4  # at a bound, and of the gradient: what is left of it at a minimum
+NOWHERE = 1e12  # for SciPy: cost and rows where there is no motion, which ends a search if they are not a number
 MEMORY = 30  # corrections of the Hessian that Ipopt remembers
 
 
@@ -122,18 +123,21 @@ def _by_scipy(program: Program, z: np.ndarray, tolerance: float, iterations: int
         """Some of the rows: SLSQP asks for equations and limits apart."""
 
         def jacobian(x: np.ndarray) -> Any:
-            matrix = coo_matrix((program.slopes(x), program.places), shape=shape).tocsr()[own]
+            matrix = coo_matrix((np.nan_to_num(program.slopes(x)), program.places), shape=shape).tocsr()[own]
             return matrix.toarray() if small else matrix
 
-        return NonlinearConstraint(lambda x: program.rows(x)[own], program.least[own], program.most[own], jac=jacobian)
+        def rows(x: np.ndarray) -> np.ndarray:
+            return np.nan_to_num(program.rows(x)[own], nan=NOWHERE, posinf=NOWHERE, neginf=-NOWHERE)
+
+        return NonlinearConstraint(rows, program.least[own], program.most[own], jac=jacobian)
 
     equations = program.least == program.most
     limits = [limit(np.flatnonzero(own)) for own in (equations, ~equations) if own.any()]
     options: dict[str, Any] = {"maxiter": iterations}
     options |= {"ftol": 1e-3 * tolerance} if small else {"gtol": tolerance, "xtol": 1e-3 * tolerance}
     result = minimize(
-        *(lambda x: program.cost(x)[0], z),
-        jac=lambda x: program.cost(x)[1],
+        *(lambda x: np.nan_to_num(program.cost(x)[0], nan=NOWHERE), z),
+        jac=lambda x: np.nan_to_num(program.cost(x)[1]),
         bounds=Bounds(program.low, program.high),
         constraints=limits,
         method="SLSQP" if small else "trust-constr",

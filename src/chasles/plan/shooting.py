@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.errors import AssemblyError
 from chasles.plan.account import Account, Course
 from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.node_program import NodeProgram
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
-from chasles.plan.outcome import PlannedMotion
+from chasles.plan.outcome import InfeasibleError, PlannedMotion
 from chasles.plan.planner import (
     bounds_of,
     durations_of,
@@ -71,17 +72,12 @@ def shoot(
     chosen = explicit_method(method)
     design = DesignedSystem(system, parameters, bounds)
     held = held_steps(design.mechanism or system, begin, q, v, chosen, steps)
-    if design.size and held.closed:
-        raise ValueError(
-            f"{CALLER}: parameters are for systems without loops and constraints; with these, `gradient` has the "
-            "derivatives of a run by inputs and parameters together, for an optimizer such as scipy.optimize.minimize"
-        )
     account = Account(held.mechanism, held.count, held.inputs, *terms_of(costs, limits), design=design.values)
     require_start(account, begin, *held.split(held.first))
     length = durations_of(duration, begin, end - begin, account)
     if length[0] < length[2]:
         _require_timeless(held, end)
-    task = Shooting(held, account, bounds_of(held, low, high), design)
+    task = Shooting(held, account, bounds_of(held, low, high), design, (q, v))
     program, z = task.program(guess, inputs, length)
     return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
 
@@ -101,9 +97,12 @@ def _require_timeless(held: HeldSteps, end: float) -> None:
 class Shooting(NodeProgram):
     """The nonlinear program of a motion in steps: beside nodes it has the inputs of each step."""
 
-    def __init__(self, held: HeldSteps, account: Account, bounds: np.ndarray, design: DesignedSystem):
+    def __init__(
+        self, held: HeldSteps, account: Account, bounds: np.ndarray, design: DesignedSystem, given: tuple[Any, Any]
+    ):
+        """given: q and v of the start, as they were given."""
         first = held.split(held.first)
-        super().__init__(account, first, held.start, bounds, design)
+        super().__init__(account, first, held.start, bounds, design, given)
         self.held, self.inputs = held, held.inputs
         self.price = Account(
             held.mechanism, held.count, held.inputs, [*account.efforts, *account.durations, *account.wishes], []
@@ -113,52 +112,68 @@ class Shooting(NodeProgram):
 
     def placed(self, z: np.ndarray) -> None:
         """Take all steps."""
+        self.u, self.h, self.off = z[self.at["inner"]], float(z[self.time]) / self.count, None
+        if not np.isfinite(self.q).all():  # a loop that cannot be closed
+            return
         if self.design.size and self.held.mechanism is not self.design.mechanism:
-            held = self.held
-            self.held = held_steps(self.design.mechanism, held.start, *self.first, held.method, held.count)
+            held, first = self.held, (self.q[0], self.v[0])
+            try:
+                self.held = held_steps(self.design.mechanism, held.start, *first, held.method, held.count)
+            except AssemblyError:  # a start that is singular in this design
+                return
             self.account, self.price = (
                 one.of(self.held.mechanism, self.design.values) for one in (self.account, self.price)
             )
-        self.u, self.h = z[self.at["inner"]], float(z[self.time]) / self.count
         self.points = self.held.points(self.q, self.v)
         self.results = self.held.results(self.points[:-1], self.u, self.h)
-        self.off = self.held.change(self.points[1:], self.results) if np.isfinite(self.results).all() else None
+        if np.isfinite(self.results).all():
+            self.off = self.held.change(self.points[1:], self.results)
 
     def sloped(self, z: np.ndarray) -> None:
         """Derivatives of all steps: by the state, the input, the duration and the design."""
         held, nv = self.held, self.nv
-        self.by_design = np.zeros((0, 0))
-        tables: np.ndarray | None = None
-        effect = np.zeros((nv, self.inputs, 0))
-        if self.design.size:
-            course = self.course(z)
-            changed, more = self.design.derivatives(lambda m, values: self._of_design(course, m, values))
-            self.by_design = more[: -nv * self.inputs]
-            effect = more[-nv * self.inputs :].reshape(nv, self.inputs, self.design.size)
-            tables = np.zeros((len(changed) + nv, self.design.size + nv))
-            tables[: len(changed), : self.design.size] = changed
-            tables[len(changed) :, self.design.size :] = np.eye(nv)
+        tables, effect = self._sloped_design(z)
         A, B = held.derivatives(self.points[:-1], self.u, self.h, tables)
         rate = held.by_size(self.points[:-1], self.u, self.h) / self.count
         parts = [A @ self.by[:-1], B[:, :, : self.inputs], rate[..., None]]
         if self.design.size:
             by_tables, by_force = np.split(B[:, :, self.inputs :], [self.design.size], axis=2)
-            parts.append(by_tables + by_force @ np.einsum("nmp,km->knp", effect, self.u))
+            parts.append(A @ self.follow[:-1] + by_tables + by_force @ np.einsum("nmp,km->knp", effect, self.u))
         ahead = np.concatenate(parts, axis=2)
         nodes, off = self.nodes, self.off
         assert off is not None
         turn_back, turn = nodes.blocks.dexpinv(off[:, :nv]), nodes.blocks.dexpinv(-off[:, :nv])
         ahead[:, :nv] = turn_back @ ahead[:, :nv]
-        after = self.by[1:].copy()
+        after = np.concatenate([self.by[1:], self.follow[1:]], axis=2)
         after[:, :nv] = turn @ after[:, :nv]
+        after, with_design = np.split(after, [nodes.size], axis=2)
+        ahead[:, :, ahead.shape[2] - self.design.size :] -= with_design
         rows = nodes.rows[1:, :, None]
         self.ahead, self.after = (-np.take_along_axis(ahead, rows, axis=1), np.take_along_axis(after, rows, axis=1))
 
+    def _sloped_design(self, z: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Derivatives by the design: of the cost and the limits at the same motion, of the nodes, and, returned, of the
+        tables with the forces behind them, and of the forces of inputs (nv, inputs, parameters)."""
+        nv, count, own = self.nv, self.design.size, self.nv * self.inputs
+        self.by_design = np.zeros((0, 0))
+        if not count:
+            return None, np.zeros((nv, self.inputs, 0))
+        course = self.course(z)
+        changed, more = self.design.derivatives(lambda m, values: self._of_design(course, m, values))
+        closing = self.nodes.closing(self.held.mechanism, self.q, self.v, self.t).size
+        self.by_design, effect, left = np.split(more, [len(more) - own - closing, len(more) - closing])
+        self.follow = self.nodes.follow(self.q, self.v, self.t, left.reshape(self.count + 1, -1, count))
+        tables = np.zeros((len(changed) + nv, count + nv))
+        tables[: len(changed), :count] = changed
+        tables[len(changed) :, count:] = np.eye(nv)
+        return tables, effect.reshape(nv, self.inputs, count)
+
     def _of_design(self, course: Course, mechanism: Any, values: Mapping[str, Any]) -> np.ndarray:
-        """The cost, the limits and the forces of inputs for other parameters and the same motion."""
-        account = self.account.of(mechanism, values)
-        effect = self.held.effect_of(mechanism)
-        return np.concatenate([[account.cost(course)], self.limited(account, course), effect.ravel()])
+        """The cost, the limits, the forces of inputs and what is left of constraints, for other parameters and the same
+        motion."""
+        account, effect = self.account.of(mechanism, values), self.held.effect_of(mechanism)
+        left = self.nodes.closing(mechanism, self.q, self.v, self.t)
+        return np.concatenate([[account.cost(course)], self.limited(account, course), effect.ravel(), left.ravel()])
 
     def course(self, z: np.ndarray) -> Course:
         return Course(self.t, self.q, self.v, self.u, float(z[self.time]))
@@ -178,7 +193,7 @@ class Shooting(NodeProgram):
         slope[self.at["inner"]] = found.u
         slope[self.time] = found.x[:, n].sum()
         if self.design.size:
-            slope[self.time + 1 :] = self.by_design[0]
+            slope[self.time + 1 :] = self.by_design[0] + np.einsum("kn,knp->p", found.x[:, :n], self.follow)
         return self.price.cost(course), slope
 
     def rows(self, z: np.ndarray) -> np.ndarray:
@@ -191,6 +206,9 @@ class Shooting(NodeProgram):
 
     def slopes(self, z: np.ndarray) -> np.ndarray:
         """The entries of the Jacobian, in the order of `places`."""
+        self.place(z)
+        if self.off is None:
+            return np.full(len(self._places[0]), np.nan)
         self.slope(z)
         limits = self.limit_slopes(self.course(z), self.by_design[1:])
         return np.concatenate([x.ravel() for x in (self.ahead, self.after, *limits)])
@@ -224,11 +242,19 @@ class Shooting(NodeProgram):
         low, high = self.box(duration)
         low[self.at["inner"]], high[self.at["inner"]] = self.bounds
         self.least, most = self.edges(self.count * self.nodes.size)
-        return Program(self.cost, self.rows, self.slopes, self.places(), low, high, self.least, most), z
+        self._places = self.places()
+        return Program(self.cost, self.rows, self.slopes, self._places, low, high, self.least, most), z
 
     def result(self, solution: ProgramEnd, tolerance: float) -> PlannedMotion:
         """The motion under the inputs that were found, from the start on, if it satisfies everything."""
         self.place(solution.z)
+        if self.off is None:
+            raise InfeasibleError(
+                f"{CALLER}: no motion was found after {solution.iterations} iterations: at the last nodes of the "
+                "search a loop cannot be closed, or a step has no finite result. Give narrower bounds of the "
+                "parameters, or another guess",
+                {"equations of motion": np.inf},
+            )
         inputs = np.ascontiguousarray(np.clip(self.u, *self.bounds))
         q, v = self.held.split(self.held.roll(inputs, self.h))
         course = Course(self.t, q, v, inputs, self.count * self.h)

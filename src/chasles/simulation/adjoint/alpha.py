@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates, ResidualParts
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates
 from chasles.constrained.group import on_se3
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.lie import se3, so3
+from chasles.simulation.adjoint.factors import Factors
 
-CHUNK = 32  # steps whose derivatives are in memory at once
+CHUNK, NUMBERS = 64, 4e5  # steps whose derivatives are in memory at once, and numbers of their matrices
 
 
 class Replayed(NamedTuple):
@@ -44,9 +45,9 @@ def replay(stepper: ConstrainedStepper) -> Replayed:
     row_nodes = mechanism.elimination.order[mechanism._node]
     points: list[tuple[np.ndarray, ...]] = []
     steps: list[tuple[np.ndarray, ...]] = []
+    state, vectors = stepper.state, stepper.scheme.vectors.split(stepper.vectors, stepper.packed)  # views
 
     def keep() -> None:
-        state = stepper.state
         parts = state.point[: 7 * n], state.point[7 * n : 13 * n], state.rate_n, state.a_n
         lam = state.lam.reshape(-1, 3)[stepper.structure.nodes].ravel()
         points.append((*(part.copy() for part in parts), lam, state.point[13 * n : -1].copy()))
@@ -54,8 +55,7 @@ def replay(stepper: ConstrainedStepper) -> Replayed:
     keep()
     while len(steps) < stepper.plan.steps:
         stepper.take(1)
-        vectors = stepper.scheme.vectors.split(stepper.vectors, stepper.packed)
-        zeta = stepper.state.zeta.reshape(-1, 3)[row_nodes].ravel()
+        zeta = state.zeta.reshape(-1, 3)[row_nodes].ravel()
         steps.append((zeta, *(part.copy() for part in (vectors.x, vectors.star, vectors.rate, vectors.second))))
         keep()
     h = np.full(len(steps), stepper.plan.step)
@@ -147,24 +147,17 @@ def times(block: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.einsum("ijk,ij->ik", block, y.reshape(-1, 6)).ravel()
 
 
-def on_columns(matrix: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """A matrix (rows, 6 bodies) times blocks (bodies, 6, 6) on the diagonal."""
-    rows = matrix.reshape(len(matrix), len(block), 6)
-    return np.einsum("rij,ijk->rik", rows, block).reshape(matrix.shape)
-
-
 class PointSlopes(NamedTuple):
-    """The equations at a point: derivatives by pose and by velocity, by V' (bodies, 6, 6), the Jacobian of the
-    constraints on velocities of the bodies' spaces and on (ω in the body, r' in space), and the rotations between
-    these; and how the shift of the step that begins there follows the poses."""
+    """The equations at points (points, ...), as columns for each of 6 numbers of each body: how they follow its pose
+    and velocity, all residuals (bodies, 6, numbers); the Jacobian of the constraints by (ω in the body, r' in space),
+    (bodies, 6, rows), and the rotations to these; and what turns with the bodies of the shift of the step that begins
+    there (bodies, 3, 3)."""
 
-    by_pose: ResidualParts
-    by_velocity: ResidualParts
-    inertia: np.ndarray
-    jacobian: np.ndarray
+    by_pose: np.ndarray
+    by_velocity: np.ndarray
     in_space: np.ndarray
     rotations: np.ndarray
-    shift: np.ndarray
+    turned: np.ndarray
 
 
 class Shares(NamedTuple):
@@ -181,7 +174,7 @@ class AlphaAdjoint:
     def __init__(self, residuals: BodyResiduals, method: GeneralizedAlpha, run: Replayed):
         self.residuals, self.run, self.method = residuals, run, method
         self.n, self.turning = residuals.n, on_se3(residuals.mechanism)
-        self.metric = residuals.metric(method.metric)
+        self.metric, self.columns = residuals.metric(method.metric), Columns(residuals, method.index == 2)
         am, af, _, _ = method.coefficients
         self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
 
@@ -190,21 +183,19 @@ class AlphaAdjoint:
         the points but the first have, by δ and V. states: of all points, with ζ of the step that begins there."""
         size, rows, count = 6 * self.n, len(self.residuals.rows), len(states.t)
         weights = Weights(*(np.zeros((count, k)) for k in (size, size, rows, rows, rows)))
-        found = Cotangents(kicks[0][-1], kicks[1][-1], np.zeros(size), np.zeros(size))
-        for last in range(count - 1, 0, -CHUNK):
-            first = max(last - CHUNK, 0)
-            points = self._points(MovingStates(*(x[first : last + 1] for x in states)))
-            charts = self._charts(slice(first, last))
-            for k in range(last, first, -1):
-                chart = ChartSlopes(*(part[k - 1 - first] for part in charts))
-                step = StepBack(self, k, chart, points[k - first], points[k - 1 - first])
-                found, own = step.back(found)
-                for name in ("motion", "place", "speed", "change"):
-                    getattr(weights, name)[k] = getattr(own, name)
-                weights.shift[k - 1] = own.shift
-                if k > 1:
-                    found = found._replace(turn=found.turn + kicks[0][k - 1], v=found.v + kicks[1][k - 1])
-        return found, weights
+        given = np.zeros((self.n, 4, 6))  # of each body by δ, V, V' and a
+        steps: StepsBack | None = None
+        chunk = int(np.clip(NUMBERS / self.columns.ends[-1] ** 2, 8, CHUNK))
+        for last in range(count - 1, 0, -chunk):
+            part = slice(max(last - chunk, 0), last)
+            points = self._points(MovingStates(*(x[part.start : last + 1] for x in states)))
+            steps = StepsBack(self, part, self._charts(part), points, steps)
+            for k in range(last, part.start, -1):
+                given[:, 0] += kicks[0][k].reshape(-1, 6)
+                given[:, 1] += kicks[1][k].reshape(-1, 6)
+                given = steps.back(k - 1 - part.start, given)
+            steps.weigh(weights, part)
+        return Cotangents(*given.transpose(1, 0, 2).reshape(4, size)), weights
 
     def _charts(self, part: slice) -> ChartSlopes:
         """Of some steps, (steps, bodies, 6, 6)."""
@@ -214,141 +205,154 @@ class AlphaAdjoint:
         given = run.x[part], run.star[part], run.first[part], run.second[part], ahead - run.second[part]
         return chart_of(self.turning, self.method.local, *(x.reshape(shape) for x in given))
 
-    def _points(self, states: MovingStates) -> list[PointSlopes]:
-        values, by_pose, by_velocity = self.residuals.slopes(states)
-        R = self.residuals.rotations(states.q)
-        arrays = (
-            *(self.residuals.inertia(R), by_velocity.speed, self.residuals.to_space(by_velocity.speed, R), R),
-            self._shift(values.shift, R, by_pose.shift),
-        )
-        return [
-            PointSlopes(
-                ResidualParts(*(x[k] for x in by_pose)),
-                ResidualParts(*(x[k] for x in by_velocity)),
-                *(x[k] for x in arrays),
-            )
-            for k in range(len(R))
-        ]
-
-    def _shift(self, reaction: np.ndarray, R: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """The derivative of the shift x = -W J(q)ᵀ ζ along the chart by the poses, (points, 6 bodies, 6 bodies)."""
-        n, count = self.n, len(R)
-        by_pose = -self.metric[:, :, None] * slopes.reshape(count, n, 6, 6 * n)
-        by_pose[:, :, 3:] = np.einsum("sikj,sikm->sijm", R, by_pose[:, :, 3:])
-        pushed = np.einsum("sikj,sik->sij", R, -(self.metric * reaction.reshape(count, n, 6))[..., 3:])
-        for i in np.flatnonzero(self.turning):  # Rᵀ f turns with the body
-            by_pose[:, i, 3:, 6 * i : 6 * i + 3] += so3.hat(pushed[:, i])
-        return by_pose.reshape(count, 6 * n, 6 * n)
+    def _points(self, states: MovingStates) -> PointSlopes:
+        residuals, columns = self.residuals, self.columns
+        values, (by_pose, by_velocity) = residuals.columns(states)
+        R = residuals.rotations(states.q)
+        in_space = by_velocity[..., columns.speed].copy()
+        in_space[:, :, 3:] = R @ in_space[:, :, 3:]
+        shift = self.metric * values.shift.reshape(len(R), self.n, 6)
+        pushed = (R.transpose(0, 1, 3, 2) @ -shift[..., 3:, None])[..., 0]
+        pushed[:, ~self.turning] = 0.0  # Rᵀ f turns with the body
+        return PointSlopes(by_pose, by_velocity, in_space, R, so3.hat(pushed))
 
 
-class StepBack:
-    """A step of generalized alpha, from point k - 1 to point k, with its derivatives."""
+class Columns:
+    """Where residuals are that generalized alpha solves for: of motion, of what is held (rows of constraints, and
+    accelerations of rotors), and of places with index 2. Rows without an equation are left out."""
 
-    def __init__(self, adjoint: AlphaAdjoint, k: int, chart: ChartSlopes, point: PointSlopes, before: PointSlopes):
-        self.adjoint, self.method, self.shares = adjoint, adjoint.method, adjoint.shares
-        self.chart, self.point, self.before = chart, point, before
-        _, _, gamma, beta = self.method.coefficients
-        self.h = adjoint.run.h[k - 1]
-        self.ratio = self.h / adjoint.run.before[k - 1]
-        self.to_star, self.to_first = self.h**2 * beta * self.shares.of_second, self.h * gamma * self.shares.of_second
-        self.to_v = self.to_star * chart.v_star + self.to_first * chart.v_first
-        self.to_rate = self.to_star * chart.rate_star + self.to_first * chart.rate_first + chart.rate_second
-        self.moved = self._by_zeta() if self.method.index == 2 else np.zeros((6 * adjoint.n, 0))
+    def __init__(self, residuals: BodyResiduals, two: bool):
+        rows, edges = residuals.rows, residuals.edges
+        self.size, self.two = 6 * residuals.n, two
+        self.held = np.flatnonzero(residuals.measured | residuals.rotors)
+        self.measured = np.flatnonzero(residuals.measured)
+        self.rotors = np.flatnonzero(residuals.rotors[self.held])  # of those that are held
+        self.others = np.flatnonzero(residuals.measured[self.held])
+        self.speed, self.change = edges[2] + rows[self.held], edges[3] + rows[self.held]
+        self.shift = slice(edges[0], edges[1])
+        self.ends = np.cumsum([self.size, len(self.held), len(self.measured) if two else 0]).tolist()
 
-    def followed(self, by_pose: np.ndarray, by_velocity: np.ndarray, by_rate: np.ndarray | None) -> np.ndarray:
-        """Rows by x'' from rows by pose, velocity and V'."""
-        rows = self.to_star * on_columns(by_pose, self.chart.onward) + on_columns(by_velocity, self.to_v)
-        return rows if by_rate is None else rows + on_columns(by_rate, self.to_rate)
 
-    def _by_zeta(self) -> np.ndarray:
-        """How ζ moves the bodies, seen from where they end, (6 bodies, rows)."""
-        adjoint, before = self.adjoint, self.before
-        rows = -adjoint.metric.ravel() * before.in_space * adjoint.residuals.measured[:, None]
-        blocks = rows.reshape(len(rows), adjoint.n, 6).copy()
-        blocks[..., 3:] = np.einsum("ikj,rik->rij", before.rotations, blocks[..., 3:])
-        return np.einsum("ijk,rik->ijr", self.chart.onward, blocks).reshape(6 * adjoint.n, -1)
+class StepsBack:
+    """Steps of generalized alpha one after the other, with their derivatives. All that does not depend on cotangents is
+    found for all of them at once: NumPy takes as long for one."""
 
-    def matrix(self) -> np.ndarray:
-        """K: motion, then speeds or places (accelerations of rotors), then with index 2 places; by x'', λ and ζ."""
-        point, residuals, size = self.point, self.adjoint.residuals, 6 * self.adjoint.n
-        empty, rotors, two = ~residuals.measured & ~residuals.rotors, residuals.rotors, self.method.index == 2
-        by_rate = np.zeros((size, size))
-        for i, block in enumerate(point.inertia):
-            by_rate[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = block
-        motion = self.followed(point.by_pose.motion, point.by_velocity.motion, by_rate)
-        none = np.zeros_like(point.jacobian)
-        place = self.followed(point.jacobian, none, None)
-        change = self.followed(point.by_pose.change, point.by_velocity.change, point.jacobian)
-        held = self.followed(point.by_pose.speed, point.jacobian, None) if two else place
-        held = np.where(rotors[:, None], change, np.where(empty[:, None], 0.0, held))
-        release = np.diag(np.where(rotors, -1.0, np.where(empty, 1.0, 0.0)))
-        if not two:
-            return np.block([[motion, point.in_space.T], [held, release]])
-        moved = self.moved
-        of_held = np.where(rotors[:, None], point.by_pose.change, point.by_pose.speed) @ moved
-        of_place = point.jacobian @ moved
-        free = ~residuals.measured
-        of_held[empty], of_place[free], place[free] = 0.0, np.eye(len(free))[free], 0.0
-        return np.block([
-            [motion, point.in_space.T, point.by_pose.motion @ moved],
-            [held, release, of_held],
-            [place, np.zeros_like(release), of_place],
-        ])  # fmt: skip
+    def __init__(
+        self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes, later: StepsBack | None
+    ):
+        """points: where the steps of this part begin and end, one more than steps; later: the part behind."""
+        self.adjoint, self.method, self.chart, self.where = adjoint, adjoint.method, chart, adjoint.columns
+        h, before = (x[part, None, None, None] for x in (adjoint.run.h, adjoint.run.before))
+        self.ratio, self.h, self.n, self.size = h / before, h, adjoint.n, 6 * adjoint.n
+        self.rotations, self.turned = points.rotations[:-1], points.turned[:-1]
+        self.slopes, self.shift = self._slopes(points), points.by_pose[:-1, ..., self.where.shift]
+        self.unknowns, self.onto = self._unknowns(), self._onto()
+        self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
+        self.matrix = self._matrix(points.in_space[1:])
+        self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
+        self.factors = Factors(self.matrix, later.factors if later else None)
 
-    def unknowns(self, given: Cotangents) -> np.ndarray:
-        """Cotangents of x'', λ and ζ from those of the result."""
-        chart, rows = self.chart, len(self.point.jacobian)
-        bar = self.to_star * times(chart.onward, given.turn) + times(self.to_v, given.v)
-        bar = bar + times(self.to_rate, given.rate)
-        if self.method.local:  # a = V' + lift(x*, ahead - x'')
-            bar = bar + times(self.to_rate, given.a) + self.to_star * times(chart.a_star, given.a)
-            bar = bar + (self.shares.of_second - 1.0) * times(chart.a_off, given.a)
+    def _slopes(self, points: PointSlopes) -> np.ndarray:
+        """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""
+        where, (one, two, three), rotors, others = self.where, self.where.ends, self.where.rotors, self.where.others
+        by_pose, by_velocity = points.by_pose[1:], points.by_velocity[1:]
+        out = np.zeros((len(self.h), self.n, 3, 6, three))
+        out[:, :, 0, :, :one], out[:, :, 1, :, :one] = by_pose[..., :one], by_velocity[..., :one]
+        inertia = self.adjoint.residuals.inertia(points.rotations[1:])
+        for i in range(self.n):
+            out[:, i, 2, :, 6 * i : 6 * i + 6] = inertia[:, i].transpose(0, 2, 1)
+        held, speed, jacobian = out[..., one:two], where.speed[others], by_velocity[..., where.speed]
+        if where.two:
+            held[:, :, 0, :, others] = np.moveaxis(by_pose[..., speed], -1, 0)
+            held[:, :, 1, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
+            out[:, :, 0, :, two:] = jacobian[..., others]
         else:
-            bar = bar + self.shares.of_second * given.a
-        return np.concatenate([bar, np.zeros(rows), given.turn @ self.moved])
+            held[:, :, 0, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
+        if len(rotors):
+            change = where.change[rotors]
+            for k, part in enumerate((by_pose[..., change], by_velocity[..., change], jacobian[..., rotors])):
+                held[:, :, k, :, rotors] = np.moveaxis(part, -1, 0)
+        return out.reshape(len(self.h), self.n, 18, three)
 
-    def back(self, given: Cotangents) -> tuple[Cotangents, Weights]:
-        """Cotangents of what the step began with, and the weights of its equations."""
-        point, chart, method = self.point, self.chart, self.method
-        residuals, size, rows = self.adjoint.residuals, 6 * self.adjoint.n, len(self.point.jacobian)
-        w = solve_transposed(self.matrix(), self.unknowns(given))
-        motion, held = w[:size], w[size : size + rows]
-        change = np.where(residuals.rotors, held, 0.0)
-        speed = np.where(residuals.measured, held, 0.0)
-        place = np.where(residuals.measured, w[size + rows :], 0.0) if method.index == 2 else speed
-        if method.index == 3:
-            speed = np.zeros(rows)
-        by_pose, by_velocity = point.by_pose, point.by_velocity
-        turn = given.turn - motion @ by_pose.motion - place @ point.jacobian - speed @ by_pose.speed
-        turn = turn - change @ by_pose.change
-        v = given.v - motion @ by_velocity.motion - speed @ point.jacobian - change @ by_velocity.change
-        rate = given.rate - times(point.inertia, motion) - change @ point.jacobian
-        if method.local:
-            rate = rate + given.a
-        of_x, (_, _, gamma, beta), h = times(chart.onward, turn), method.coefficients, self.h
-        of_first = times(chart.v_first, v) + times(chart.rate_first, rate)
-        of_star = of_x + times(chart.v_star, v) + times(chart.rate_star, rate) + times(chart.a_star, given.a)
-        of_ahead = times(chart.a_off, given.a) + h * gamma * of_first + h * h * beta * of_star
-        of_a = h * (1.0 - gamma) * of_first + h * h * (0.5 - beta) * of_star - self.shares.of_before * of_ahead
-        moved = of_x if method.index == 2 else np.zeros(size)
-        begin = Cotangents(
-            times(chart.back, turn) + moved @ self.before.shift,
-            of_first + h * of_star,
-            self.shares.of_rate * of_ahead + (1.0 - self.ratio) * of_a,
-            self.ratio * of_a,
+    def _unknowns(self) -> np.ndarray:
+        """Changes of the result (δ, V, V' and a of each body) by its x'', (steps, bodies, 24, 6)."""
+        chart, shares, (_, _, gamma, beta) = self.chart, self.adjoint.shares, self.method.coefficients
+        to_star, to_first = self.h**2 * beta * shares.of_second, self.h * gamma * shares.of_second
+        to_rate = to_star * chart.rate_star + to_first * chart.rate_first + chart.rate_second
+        a = shares.of_second * chart.a_off
+        if self.method.local:  # a = V' + lift(x*, ahead - x'')
+            a = to_rate + to_star * chart.a_star + (shares.of_second - 1.0) * chart.a_off
+        return np.concatenate(
+            [to_star * chart.onward, to_star * chart.v_star + to_first * chart.v_first, to_rate, a], axis=2
         )
-        return begin, Weights(motion, -moved, place, speed, change)
 
+    def _onto(self) -> np.ndarray:
+        """Changes of the result by those of what the step began with, its unknowns held: (steps, bodies, 24, 24)."""
+        chart, shares, h, (_, _, gamma, beta) = self.chart, self.adjoint.shares, self.h, self.method.coefficients
+        none, local = np.zeros_like(chart.onward), float(self.method.local)
+        first = np.concatenate([none, chart.v_first, chart.rate_first, local * chart.rate_first], axis=2)
+        a_star = chart.a_star + local * chart.rate_star
+        star = np.concatenate([chart.onward, chart.v_star, chart.rate_star, a_star], axis=2)
+        ahead = h * gamma * first + h * h * beta * star
+        ahead[:, :, 18:] += chart.a_off
+        a = h * (1.0 - gamma) * first + h * h * (0.5 - beta) * star - shares.of_before * ahead
+        begin = np.concatenate([chart.back, none, none, none], axis=2)
+        rate = shares.of_rate * ahead + (1.0 - self.ratio) * a
+        return np.concatenate([begin, first + h * star, rate, self.ratio * a], axis=3)
 
-def solve_transposed(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve matrixᵀ w = right, with rows and columns of about one size, and one refinement."""
-    from scipy.linalg.lapack import dgetrf, dgetrs  # takes long to load; lu_factor looks at its arguments for longer
+    def _moved(self, points: PointSlopes) -> np.ndarray:
+        """How ζ moves the bodies, seen from where they end, (steps, 6 bodies, rows)."""
+        blocks = -self.adjoint.metric[..., None] * points.in_space[:-1][..., self.where.others]
+        blocks[:, :, 3:] = self.rotations.transpose(0, 1, 3, 2) @ blocks[:, :, 3:]
+        return (self.chart.onward @ blocks).reshape(len(self.h), self.size, -1)
 
-    rows = np.abs(matrix).max(axis=1)
-    balanced = matrix / rows[:, None]
-    columns = np.abs(balanced).max(axis=0)
-    balanced = balanced / columns
-    factors, pivots, _ = dgetrf(balanced)
-    w = dgetrs(factors, pivots, right / columns, trans=1)[0] / rows
-    w += dgetrs(factors, pivots, (right - w @ matrix) / columns, trans=1)[0] / rows
-    return w
+    def _matrix(self, in_space: np.ndarray) -> np.ndarray:
+        """Kᵀ: x'', λ and ζ by the equations."""
+        (one, two, three), count = self.where.ends, len(self.h)
+        out = np.zeros((count, three, three))
+        followed = self.unknowns[:, :, :18].transpose(0, 1, 3, 2) @ self.slopes
+        out[:, :one] = followed.reshape(count, one, three)
+        out[:, one:two, :one] = in_space.reshape(count, one, -1).transpose(0, 2, 1)
+        rotors = one + self.where.rotors
+        out[:, rotors, rotors] -= 1.0
+        if self.where.two:
+            by_pose = self.slopes[:, :, :6].reshape(count, one, three)
+            out[:, two:] = self.moved.transpose(0, 2, 1) @ by_pose
+        return out
+
+    def back(self, k: int, given: np.ndarray) -> np.ndarray:
+        """Cotangents (bodies, 4, 6) of what step k began with, from those of its result."""
+        n, size, bar = self.n, self.size, np.zeros(self.matrix.shape[1])
+        bar[:size] = (given.reshape(n, 1, 24) @ self.unknowns[k]).ravel()
+        if self.where.two:
+            bar[self.where.ends[1] :] = given[:, 0].ravel() @ self.moved[k]
+        w = self.factors.solve(k, bar)
+        own = given.copy()
+        own[:, :3] -= (self.slopes[k].reshape(18 * n, -1) @ w).reshape(n, 3, 6)
+        begin = (own.reshape(n, 1, 24) @ self.onto[k]).reshape(n, 4, 6)
+        self.found[k] = w
+        if self.where.two:
+            moved = own[:, :1] @ self.chart.onward[k]
+            self.of_x[k] = moved.ravel()
+            begin[:, 0] += self._with_poses(k, moved[:, 0])
+        return begin
+
+    def _with_poses(self, k: int, moved: np.ndarray) -> np.ndarray:
+        """Cotangents of the poses that step k began at, from those (bodies, 6) of its shift x = -W J(q)ᵀ ζ along the
+        chart."""
+        pushed = moved.copy()
+        pushed[:, 3:] = (self.rotations[k] @ moved[:, 3:, None])[..., 0]
+        out = self.shift[k] @ (-self.adjoint.metric * pushed).ravel()
+        out[:, :3] += (moved[:, None, 3:] @ self.turned[k])[:, 0]
+        return out
+
+    def weigh(self, weights: Weights, part: slice) -> None:
+        """Write what the residuals of the points are multiplied with."""
+        where, ends = self.where, slice(part.start + 1, part.stop + 1)
+        motion, held, places = np.split(self.found, where.ends[:2], axis=1)
+        weights.motion[ends], weights.shift[part] = motion, -self.of_x
+        weights.change[ends, where.held[where.rotors]] = held[:, where.rotors]
+        if where.two:
+            weights.speed[ends, where.measured], weights.place[ends, where.measured] = held[:, where.others], places
+        else:
+            weights.place[ends, where.measured] = held[:, where.others]

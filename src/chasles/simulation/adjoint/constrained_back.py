@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
-from chasles.simulation.adjoint.alpha import Weights, solve_transposed, times
+from chasles.simulation.adjoint.alpha import Weights, times
+from chasles.simulation.adjoint.factors import solve_transposed
 
 DEPENDENT = 1e-9  # singular values that are smaller, relative, are those of equations that depend on others
 

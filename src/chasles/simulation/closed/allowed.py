@@ -23,6 +23,7 @@ from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
 from chasles.relative.loop.derivatives import motions
 
+POOR = 1e-3  # of the best choice: those that were asked for are not taken
 PREFERRED = 0.5  # of the best choice of an independent coordinate: as good, if it comes earlier
 
 
@@ -98,6 +99,10 @@ class Allowed:
             found = may & ~residual.any(axis=0)
         return found
 
+    def determining(self, motions: Motions, first: np.ndarray) -> np.ndarray:
+        """Velocities that determine motions: of those that come first (nv), as far as they do."""
+        return _independent(motions.free / self.lengths[:, None], first)
+
     def multipliers(self, forces: np.ndarray) -> np.ndarray:
         """The smallest λ for which J M⁻¹ (f - Jᵀ λ) vanishes: what constraints carry of forces f (nv)."""
         scaled, root = self.rows / self.reach[:, None], self.step(np.eye(self.mechanism.nv))
@@ -142,12 +147,15 @@ class Allowed:
         return found
 
 
-def _independent(shares: np.ndarray) -> np.ndarray:
-    """Of rows (n, k) k that are independent, in their order: pivots, the first of those that are nearly the best."""
+def _independent(shares: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
+    """Of rows (n, k) k that are independent, in their order: pivots, the first of those that are nearly the best; those
+    of `first` (n) before all others, unless they are far worse."""
     left, chosen = shares.copy(), list[int]()
     for _ in range(shares.shape[1]):
         sizes = np.linalg.norm(left, axis=1)
         sizes[chosen] = 0.0
+        if first is not None and (sizes * first).max() > POOR * sizes.max():
+            sizes *= first
         k = int(np.argmax(sizes >= PREFERRED * sizes.max()))
         chosen.append(k)
         left -= np.outer(left @ left[k], left[k]) / sizes[k] ** 2
