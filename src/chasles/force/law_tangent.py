@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.late import carray, compiler_error, with_numba
 from chasles.kernel.policy import kernel, native
-from chasles.model.law import C_SIGNATURE, COMPILING_LAW, LAW_TEXT, Law, PythonLaw
-from chasles.model.user_function import constants_of
+from chasles.model.law import C_SIGNATURE, LAW_TEXT, Law, PythonLaw
+from chasles.model.user_function import Addresses
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
 _POINTER = ctypes.POINTER(ctypes.c_double)
@@ -86,16 +87,13 @@ class LawTangent:
 
 def _compiled(law: Law, varied: bool) -> int:
     """Address of a compiled law on duals; compiled once for the constants that it uses."""
-    with COMPILING_LAW:
-        constants = constants_of(law)
-        kept = law.__dict__.setdefault("_dual_addresses", {})
-        known, before = kept.get(varied, (0, constants))
-        if not known or before != constants:
-            scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}
-            name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
-            function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
-            parameters = DUALS if varied else NUMBERS
-            known = address_of(function, NUMBER, DUALS, DUALS, parameters, DUALS, *(INTEGER,) * 4)
-            law._natives.append(function)  # kept alive with the law
-            kept[varied] = known, constants
-    return known
+    found: Addresses = law.__dict__.setdefault("_on_duals", Addresses(law, functools.partial(_made, law)))
+    return found.of(varied)
+
+
+def _made(law: Law, varied: bool) -> int:
+    scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}
+    name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
+    function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
+    law._natives.append(function)  # kept alive with the law
+    return address_of(function, NUMBER, DUALS, DUALS, DUALS if varied else NUMBERS, DUALS, *(INTEGER,) * 4)

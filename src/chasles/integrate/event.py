@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.integrate.vector_field import PLAIN_FORM, Field
+from chasles.kernel.policy import kernel
 from chasles.model.user_function import check_arguments
 
 
@@ -120,7 +121,8 @@ class Shown(NamedTuple):
         """The function of an event, of points of the run."""
         if not isinstance(event.function, Field):
             return lambda t, y, p: event.value(t, self.function(y), p)
-        inner, seen = event.function.kernel, self.kernel
+        # a new kernel: an old one has what it took from outside as it was
+        inner, seen = kernel(event.function.function), self.kernel
 
         def watched(t: float, y: np.ndarray, p: np.ndarray, out: np.ndarray) -> None:
             inner(t, seen(p, y), p, out)

@@ -23,7 +23,7 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.late import carray, compiler_error, late, with_numba
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import COMPILED, kernel, native
-from chasles.model.user_function import check_arguments, explained
+from chasles.model.user_function import Addresses, check_arguments, explained
 
 if not COMPILED:
     raise ImportError("chasles.integrate needs the compiler: unset NUMBA_DISABLE_JIT")
@@ -54,15 +54,8 @@ class Field:
         self.function, self.lanes = function, lanes
         self.kernel = kernel(function)
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
-        self._addresses: dict[bool, int] = {}
-        scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray, "clear": clear}
-        name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
-        # the package's own fields write all of it
-        first = "" if str(self.__module__).startswith("chasles.") else "clear(out, out_size)\n    "
-        text = _TEXT.format(name=name, clear=first)
-        # a function made inside of another may be a different one each time
-        fixed = function.__qualname__ == function.__name__
-        self._native: Any = native(compile_text(text, name, scope), keep=fixed)
+        self._natives: list[Any] = []
+        self._addresses = Addresses(self, self._compiled)
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"
@@ -83,27 +76,33 @@ class Field:
         pointers = [a.ctypes.data_as(_C_POINTER) for a in (*arrays, out)]
         _C_SIGNATURE(self.address)(float(t), *pointers, *(a.size for a in (*arrays, out)))
 
-    def _address(self, lanes: bool) -> int:
-        if lanes not in self._addresses:
-            pointer = MANY_LANES if lanes else NUMBERS
-            sizes = (INTEGER,) * 3
-            arguments = (NUMBER, pointer, pointer, pointer, *sizes)
-            if lanes:
-                self._addresses[lanes] = address_of(self._native, *arguments)
-            else:
-                with explained(f"field {self.__name__!r}", self.function):
-                    self._addresses[lanes] = address_of(self._native, *arguments)
-        return self._addresses[lanes]
+    def _compiled(self, lanes: bool) -> int:
+        function = self.function
+        scope = {"__name__": function.__module__, "function": kernel(function), "carray": carray, "clear": clear}
+        name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
+        # the package's own fields write all of it
+        first = "" if str(self.__module__).startswith("chasles.") else "clear(out, out_size)\n    "
+        text = _TEXT.format(name=name, clear=first)
+        # a function made inside of another may be a different one each time
+        fixed = function.__qualname__ == function.__name__
+        made: Any = native(compile_text(text, name, scope), keep=fixed)
+        self._natives.append(made)  # problems that were made before may have the address of theirs
+        pointer = MANY_LANES if lanes else NUMBERS
+        arguments = (NUMBER, pointer, pointer, pointer, *(INTEGER,) * 3)
+        if lanes:  # its errors are told by `lanes_address`
+            return address_of(made, *arguments)
+        with explained(f"field {self.__name__!r}", function):
+            return address_of(made, *arguments)
 
     @property
     def address(self) -> int:
-        return self._address(lanes=False)
+        return self._addresses.of(False)
 
     @property
     def lanes_address(self) -> int:
         """Address of the field for lanes; TypeError if it cannot be compiled for them."""
         try:
-            return self._address(lanes=True)
+            return self._addresses.of(True)
         except compiler_error() as error:
             raise TypeError(
                 f"field {self.__name__!r} cannot be compiled for lanes: there is no branch on values there, and no "

@@ -21,9 +21,8 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.late import carray
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
-from chasles.model.user_function import check_arguments, constants_of, explained, refresh
+from chasles.model.user_function import Addresses, check_arguments, explained
 
-COMPILING_LAW = threading.Lock()  # two threads that compile one law would leave the address of a function that is gone
 _POINTER = ctypes.POINTER(ctypes.c_double)
 # time; two arguments, parameters and the result; their four lengths
 C_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 4, *(ctypes.c_int64,) * 4)
@@ -60,9 +59,8 @@ class Law:
         self.function = function
         self.breaks = breaks if callable(breaks) else tuple(map(float, breaks))
         self.__doc__, self.__module__ = function.__doc__, function.__module__
-        self._address = 0
+        self._addresses = Addresses(self, self._compiled)
         self._natives: list[Any] = []
-        self._constants: dict[str, str] = {}
         self._rehearsed: set[tuple[int, ...]] = set()
 
     def __repr__(self) -> str:
@@ -115,18 +113,9 @@ class Law:
 
     @property
     def address(self) -> int:
-        if self.in_python:
-            return self._address
-        constants = constants_of(self)
-        if not self._address or constants != self._constants:  # they are compiled in
-            with COMPILING_LAW:
-                if not self._address or constants != self._constants:
-                    if self._address:
-                        refresh(self)
-                    self._address, self._constants = self._compiled(), constants
-        return self._address
+        return self._addresses.of()
 
-    def _compiled(self) -> int:
+    def _compiled(self, kind: None) -> int:
         scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray, "clear": clear}
         name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
         made: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
@@ -146,10 +135,13 @@ class PythonLaw(Law):
         super().__init__(function, getattr(function, "breaks", ()))
         self._raised = threading.local()
         self._callback = _BY_ADDRESS(self._evaluate)
-        self._address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def __repr__(self) -> str:
         return f"<Python law {self.__name__}>"
+
+    @property
+    def address(self) -> int:
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     @property
     def error(self) -> BaseException | None:

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import linecache
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import CodeType, ModuleType
@@ -47,14 +48,49 @@ def refresh(function: Any) -> None:
             value.recompile()
 
 
+class Addresses:
+    """Where the machine code of a user's function is, by kind of its arguments: compiled on first use, and anew when
+    something changed that it takes from outside. `make` compiles it and keeps what it made, for those who have its
+    address already."""
+
+    def __init__(self, function: Any, make: Callable[..., int]):
+        self._function, self._make = function, make
+        self._known: tuple[dict[str, str], dict[Any, int]] = {}, {}
+
+    def of(self, kind: Any = None) -> int:
+        """The address for one kind of arguments, which `make` is given."""
+        own = _unchanging(_plain(self._function))  # of the package: thousands of names, and none changes
+        constants, (then, known) = {} if own else constants_of(self._function), self._known
+        if kind in known and constants == then:
+            return known[kind]
+        with _COMPILING:
+            then, known = self._known
+            if known and constants != then:
+                refresh(self._function)
+                known = {}
+            if kind not in known:
+                known = known | {kind: self._make(kind)}
+            self._known = constants, known
+            return known[kind]
+
+
+_COMPILING = threading.RLock()  # two threads that compile one function would leave the address of one that is gone
+
+
 def _plain(function: Any) -> Any:
     return getattr(function, "py_func", getattr(function, "function", function))  # of Numba, of a law or field
+
+
+def _unchanging(value: Any) -> bool:
+    """Whether a module, or a function of one, is of those that stay as they are."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return str(name).partition(".")[0] in UNCHANGING
 
 
 def _outside(function: Any, within: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
     """What a function takes from outside, by name; functions come after what they take themselves."""
     plain = _plain(function)
-    if not inspect.isfunction(plain) or id(plain) in within:
+    if not inspect.isfunction(plain) or id(plain) in within or (within and _unchanging(plain)):
         return
     names = {name for code in _codes(plain.__code__) for name in code.co_names}
     taken = {name: plain.__globals__[name] for name in names if name in plain.__globals__}
@@ -69,7 +105,7 @@ def _outside(function: Any, within: tuple[int, ...] = ()) -> Iterator[tuple[str,
 
 def _leaves(name: str, value: Any, names: set[str], within: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, ModuleType):
-        if value.__name__.partition(".")[0] not in UNCHANGING and id(value) not in within:
+        if not _unchanging(value) and id(value) not in within:
             for own in sorted(names & vars(value).keys()):  # whatever the module is called in the function
                 yield from _leaves(f"{name}.{own}", vars(value)[own], names, (*within, id(value)))
     elif isinstance(value, tuple) and not all(isinstance(one, NUMBERS) for one in value):
@@ -99,8 +135,9 @@ def _text(value: Any, compiled: bool) -> str | None:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if inspect.isfunction(plain := _plain(value)):
-        known = plain.__module__.partition(".")[0] in UNCHANGING
-        return plain.__qualname__ if known else hashlib.sha256(repr(_meaning(plain.__code__)).encode()).hexdigest()
+        if _unchanging(plain):
+            return plain.__qualname__
+        return hashlib.sha256(repr(_meaning(plain.__code__)).encode()).hexdigest()
     return getattr(value, "__qualname__", None) or repr(value)
 
 

@@ -151,15 +151,21 @@ class LGTProblem:
     def field(self) -> Field | Callable:
         return self.ode.field
 
-    @cached_property
+    @property
     def ode(self) -> LieODE:
         """The same as a `LieODE`: what `solve` integrates."""
+        address = self.acceleration.address if isinstance(self.acceleration, Field) else 0
+        if (kept := vars(self).get("_kept")) is None or kept[0] != address:  # compiled anew, with other constants
+            vars(self)["_kept"] = kept = address, self._ode(address)
+        return kept[1]
+
+    def _ode(self, address: int) -> LieODE:
         if not isinstance(self.acceleration, Field):
             return LGTField(self.space, self._python_field(), self.parameters, None, self.motion.map, self)
         head = np.zeros(HEAD.size, dtype=np.int64)
         change = CHANGES.get((self.representation, self.group_representation), SAME)
         head[[HEAD.bodies, HEAD.chart, HEAD.change]] = self.bodies, self.chart.code, change
-        head[HEAD.address] = self.acceleration.address
+        head[HEAD.address] = address
         p = np.concatenate([head.view(float), np.asarray(self.parameters, dtype=float).reshape(-1)])
         return LGTField(self.space, motion, p, None, self.motion.map, self)
 
