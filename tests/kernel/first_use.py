@@ -109,17 +109,6 @@ def report():
         command("report", f"{folder}/top.h5", "-o", f"{folder}/top.html")
 
 
-def kinematics():
-    """Functions of the groups, of one element and of many, and of a mechanism."""
-    import chasles as ch
-    from chasles.lie import so3
-
-    turned = so3.log(so3.exp(np.full((3, 3), 0.1)))
-    assert abs(so3.vee(so3.hat(turned[0]))[0] - 0.1) < 1e-15
-    arm = ch.System([ch.Body("arm", 1.0)], [ch.revolute("hinge", "ground", "arm", axis=(0, 1, 0))]).compile()
-    assert abs(arm.poses([0.2])[0, 2] - np.sin(0.1)) < 1e-15
-
-
 def rotation():
     from chasles.lie import so3
 
@@ -127,7 +116,7 @@ def rotation():
 
 
 RUNS = readme, simulated, heavy_top, loop, absolute, generalized_alpha
-USES = {use.__name__: use for use in (*RUNS, check, linearize, linearize_one, report, kinematics, rotation)}
+USES = {use.__name__: use for use in (*RUNS, check, linearize, linearize_one, report, rotation)}
 
 
 if __name__ == "__main__":

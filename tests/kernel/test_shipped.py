@@ -17,7 +17,7 @@ import pytest
 from chasles.kernel import cache, code_store, shipped
 from chasles.kernel.policy import COMPILED
 from chasles.lie import so3
-from tests.kernel.first_use import example
+from tests.kernel.first_use import example, shortest
 
 pytestmark = [
     pytest.mark.slow,  # a wheel is made, whatever the cache has
@@ -49,16 +49,15 @@ def use(name: str, home: Path, site: Path | None = None, python: str = sys.execu
 
 
 def wheel_of(folder: Path, code: str) -> Path:
-    """A wheel of what a script uses, a rotation, and the functions of a mechanism's poses."""
+    """A wheel of what a script uses, and a rotation."""
     script = folder / "script.py"
-    more = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.kernel import first_use\n"
-    script.write_text(f"{code}\n{more}first_use.rotation()\nfirst_use.kinematics()\n")
+    script.write_text(code + "\nfrom chasles.lie import so3\nso3.exp([0.0, 0.0, 0.1])\n")
     return make(folder / "dist", "--script", str(script))
 
 
 @pytest.fixture(scope="module")
 def small_wheel(tmp_path_factory):
-    return wheel_of(tmp_path_factory.mktemp("kernels"), "")
+    return wheel_of(tmp_path_factory.mktemp("kernels"), shortest())
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +83,10 @@ def readme_site(readme_wheel, tmp_path):
 
 
 def test_the_first_result_needs_no_compiler(site, tmp_path):
-    count, spent, said = use("kinematics", tmp_path / "home", site)
+    count, spent, said = use("simulated", tmp_path / "home", site)
     assert count == 0
-    assert spent < 6.0, said  # 1 on a quiet machine; other tests run beside
+    assert spent < 6.0, said  # 1.5 on a quiet machine; other tests run beside
     assert not list((tmp_path / "home" / "cache").rglob("*.nbc"))  # nor is anything written
-
-
-@pytest.mark.study
-def test_the_first_simulation_needs_no_compiler(readme_site, tmp_path):
-    assert use("rotation", tmp_path / "home", readme_site)[0] == 0
-    count, spent, said = use("simulated", tmp_path / "home", readme_site)
-    assert count == 0
-    assert spent < 6.0, said  # 1.5 on a quiet machine
-    assert not list((tmp_path / "home" / "cache").rglob("*.nbc"))
 
 
 def has_exponential(archive: shipped.Archive | None) -> bool:
