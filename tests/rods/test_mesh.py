@@ -195,9 +195,10 @@ def test_the_verdict_counts_the_error_of_the_mesh():
         return Certificate("", tuple(Finding(*one) for one in findings), "", success=True).reason
 
     step = ("error estimate", 2e-7, 1e-3)
-    assert reason(step) == "correct to about 6 digits of the motion of each joint"
-    assert reason(step, ("mesh of rods", 1.2e-3, 1e-2)) == "correct to about 2 digits of the motion of each joint and rod"
-    assert reason(step, ("mesh of rods", 1e-9, 1e-2)) == "correct to about 6 digits of the motion of each joint and rod"
+    said = "correct to about {} digits of the motion of each joint"
+    assert reason(step) == said.format(6)
+    assert reason(step, ("mesh of rods", 1.2e-3, 1e-2)) == said.format(2) + " and rod"
+    assert reason(step, ("mesh of rods", 1e-9, 1e-2)) == said.format(6) + " and rod"
     assert reason(step, ("mesh of rods", 2e-2, None)).endswith(
         "each joint; its mesh, which is not judged, is off by 2.00e-02"
     )
