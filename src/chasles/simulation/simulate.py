@@ -67,37 +67,37 @@ def simulate(
 ) -> Run:
     """Simulate a system over a span (begin, end) [s], and return a `Run`.
 
-    The start. q and v are joint coordinates and velocities, in the order of `system.compile()` or by name:
+    Initial state. q and v are joint coordinates and velocities, in the order of `system.compile()` or by name:
     {"elbow": 0.3}. By default q is neutral (zero; quaternions are the identity) and v zero. Values by name are kept
     exactly, and the others are found so that all constraints hold. If there is no solution, an AssemblyError says
     which values contradict each other. Arrays must satisfy the constraints, unless assemble=True projects them.
-    assemble=False rejects every start that violates them. `held` names the joints (or bodies, of poses) whose values
-    stay; the other values are guesses. {"q": [...], "v": [...]} sets it separately. `mode` is the number of an
-    assembly mode, 1 for the nearest to neutral. `run.start_changes` has what was changed or found, and a
-    StartChangedWarning names given values that did not stay.
+    assemble=False rejects every initial state that violates them. `held` names the joints (or bodies, of poses) whose
+    values stay; the other values are guesses. {"q": [...], "v": [...]} sets it separately. `mode` is the number of an
+    assembly mode, 1 for the nearest to neutral. `run.start_changes` lists what was changed or found, and a
+    StartChangedWarning names given values that were changed.
 
     Steps. `step` [s] sets a fixed step. Otherwise steps follow the tolerances rtol (1e-8) and atol, and none is longer
     than `max_step` [s]. By default atol is 1e-10 of 1 rad and of the size of the bodies; a number applies to angles
     [rad], lengths [m] and velocities. Adaptive steps end where laws jump or change fast in time. `stops` are further
-    times [s] at which a step ends and the next one starts anew. `max_evaluations` ends a run that takes too long.
+    times [s] at which a step ends and the integration restarts. `max_evaluations` ends a run that takes too long.
 
     Output. `save` and `events` are those of `solve`; an event sees the state y, (q, v, work) in joint coordinates.
-    `every` [s] saves points at equal times, whatever the steps are, with the accuracy of the method. `file` names a
-    result file that is written during the run; `resume` continues it, with the same bits. Ctrl-C raises `Interrupted`,
-    whose `result` is the run so far.
+    `every` [s] saves points at equal times, independent of the steps, with the accuracy of the method. `file` names a
+    result file that is written during the run; `resume` continues it with bit-identical results. Ctrl-C raises
+    `Interrupted`, whose `result` is the run so far.
 
-    Inputs. `control` is a constant input. `controller(t, q, v)` returns an input every `period` [s], which is held
-    until the next one. An input has one number for each actuator or, if there is none, for each velocity. It may also
-    be given by name, {"motor": 0.5}; the others are zero.
+    Inputs. `control` is a constant input. `controller(t, q, v)` returns an input every `period` [s], which stays
+    constant until the next one. An input has one number for each actuator or, if there is none, for each velocity. It
+    may also be given by name, {"motor": 0.5}; the others are zero.
 
     Coordinates. "relative" are those of the joints. "absolute" are the poses of all bodies, with joints as constraints;
-    then the start may also be `poses` (bodies, 7) and body `twists` (bodies, 6). `space` is "SE3", "SO3xR3", "auto" or
-    a mapping of bodies to these; in joint coordinates it applies to free joints. In absolute coordinates
+    then the initial state may also be `poses` (bodies, 7) and body `twists` (bodies, 6). `space` is "SE3", "SO3xR3",
+    "auto" or a mapping of bodies to these; in joint coordinates it applies to free joints. In absolute coordinates
     trivialization="right" takes spatial velocities.
 
     Constraints. `stabilization` is "projection" after each step, "baumgarte", or None. Baumgarte's method is
     g'' = -2 alpha g' - beta² g, with `baumgarte` = (alpha, beta) [1/s]. Keep both below a tenth of 1/step, and do not
-    tie them to the step, which would spoil the order.
+    tie them to the step, which would reduce the order.
 
     `run.certificate` judges the run when you ask for it, and at the end of a run with a `file`. certificate=False
     switches it off, certificate=10 allows ten times the usual effort.

@@ -187,7 +187,7 @@ def simulate_batch(
     every: float | None = None,
     **options: Any,
 ) -> Batch:
-    """Simulate a model many times at once, with other starts, inputs and parameters in each member.
+    """Simulate a model many times at once, with other initial states, inputs and parameters in each member.
 
     q, v: (members, n), or (n,) for all; by name {"elbow": (members,)}. parameters: values by name, (members,) or
     (members, ...) each. They are places of the system, "bodies.arm.mass", "joints.knee.stiffness", "gravity"; or
@@ -196,8 +196,8 @@ def simulate_batch(
 
     In joint coordinates, trees and loops run four at a time on SIMD lanes with an explicit method, each member with its
     own steps if they follow the error; all others one by one. Both run on `threads` threads, by default one for each
-    processor. A member has the same bits wherever it is in the batch and however many threads there are, and agrees
-    with `simulate` to rounding. A member that fails keeps its message, and the others go on.
+    processor. The result of a member is bit-identical at every place in the batch and with any number of threads. It
+    agrees with `simulate` to rounding. A member that fails keeps its message, and the others continue.
 
     By default only the first and the last point are saved; give `every` or `save`. Other options are those of
     `simulate`.

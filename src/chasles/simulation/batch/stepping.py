@@ -29,10 +29,11 @@ FAR = 1e9  # steps to an end that never comes
 class BatchSimulation:
     """Many copies of a system, `members` of them, advanced together by steps of fixed size: `batch.step(u)`.
 
-    `q` (members, nq) and `v` (members, nv) are the present states, which `reset` sets. All members share the time `t`.
+    `q` (members, nq) and `v` (members, nv) are the current states, which `reset` sets. All members share the time `t`.
     Four members are in the lanes of one register, so systems are in joint coordinates, without laws in Python, rigid
     limits and friction that sticks. With loops, states have to satisfy the constraints, and each step ends on them;
-    by default a member starts where `simulate` would. A member has the same bits in any company. parameters: other
+    by default a member starts where `simulate` would. The result of a member does not depend on the
+    others. parameters: other
     numbers of the system in each member, (members, ...), as in `simulate_batch`.
     """
 
