@@ -97,7 +97,7 @@ def test_what_animate_refuses(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     for options, message in (
         ({"file": "a.avi"}, "expected a name that ends in .gif or .mp4"),
-        ({"file": "a.mp4"}, r"needs the program ffmpeg; install it, or pip install chasles\[video\], or write a .gif"),
+        ({"file": "a.mp4"}, r"needs the program ffmpeg; install it, or pip install imageio-ffmpeg, or write a .gif"),
         ({"fps": 0.0}, "fps is 0.0; expected a positive number"),
         ({"speed": -1.0}, "speed is -1.0"),
         ({"speed": 1e-9}, "at most 20000"),

@@ -167,7 +167,7 @@ def _client(where: Any) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ImportError("ensemble: a cluster needs dask: pip install 'chasles[cluster]'") from None
+        raise ImportError("ensemble: a cluster needs dask: pip install distributed") from None
     if isinstance(where, Client):
         yield where
         return

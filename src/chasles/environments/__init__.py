@@ -10,7 +10,7 @@ from typing import Any
 try:
     import gymnasium
 except ImportError:
-    raise ImportError("chasles.environments needs gymnasium: pip install 'chasles[gym]'") from None
+    raise ImportError("chasles.environments needs gymnasium: pip install gymnasium") from None
 
 from chasles.environments.environment import Environment as Environment
 from chasles.environments.environment import VectorEnvironment as VectorEnvironment

@@ -48,7 +48,7 @@ def require_solver(solver: str) -> None:
     if solver not in SOLVERS:
         raise ValueError(f'plan: solver is {solver!r}; expected "auto", "ipopt" or "scipy"')
     if solver == "ipopt" and find_spec("ipyopt") is None:
-        raise ImportError("plan: solver=\"ipopt\" needs the package ipyopt: pip install 'chasles[ipopt]'")
+        raise ImportError('plan: solver="ipopt" needs the package ipyopt: pip install ipyopt')
 
 
 def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, solver: str) -> ProgramEnd:

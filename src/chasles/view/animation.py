@@ -46,7 +46,7 @@ def animate(
 
     fps: frames a second; in a GIF they last whole hundredths of a second, two at least. speed: seconds of the run in
     a second of the film. span: part of the run [s], backwards if its end is before its start. For size,
-    azimuth, elevation, trail and color see `picture`. MP4 needs the program ffmpeg, or `pip install chasles[video]`.
+    azimuth, elevation, trail and color see `picture`. MP4 needs the program ffmpeg, or `pip install imageio-ffmpeg`.
     `progress` shows how far it is; by default if a terminal is watching.
     """
     path = Path(file)
@@ -155,6 +155,6 @@ def _ffmpeg() -> str:
         import imageio_ffmpeg
     except ImportError:
         raise ValueError(
-            "animate: an .mp4 file needs the program ffmpeg; install it, or pip install chasles[video], or write a .gif"
+            "animate: an .mp4 file needs the program ffmpeg; install it, or pip install imageio-ffmpeg, or write a .gif"
         ) from None
     return imageio_ffmpeg.get_ffmpeg_exe()

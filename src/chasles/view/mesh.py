@@ -73,7 +73,7 @@ def _by_trimesh(content: bytes, kind: str, name: str) -> tuple[np.ndarray, np.nd
     try:
         import trimesh
     except ImportError:
-        raise _wrong(name, "is read with trimesh, which is not installed: pip install 'chasles[mesh]'") from None
+        raise _wrong(name, "is read with trimesh, which is not installed: pip install trimesh") from None
     try:
         found = trimesh.load_scene(io.BytesIO(content), file_type=kind[1:], process=False).to_mesh()
         vertices, triangles = np.array(found.vertices, np.float64), np.array(found.faces, np.int64)
