@@ -33,7 +33,7 @@ from chasles.model.system import System
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
 KIND = ("free", "ball", "slide", "hinge")
-NO_STOPS = "data, not stops: set stop_stiffness to make them a force"
+NO_STOPS = "stored, exert no force: set stop_stiffness or restitution"
 Pose = tuple[float, ...]
 
 

@@ -208,15 +208,15 @@ class _Urdf:
         if limit is None:
             advice = "; a joint without limits is of type continuous" if kind == "revolute" else ""
             raise element.error("", f"has no <limit>, which a {kind} joint must have{advice}")
-        self.report.approximated("limits", name, "data, not stops: set stop_stiffness to make them a force")
+        self.report.approximated("limits", name, "stored, exert no force: set stop_stiffness or restitution")
         return own | {key: limit.number(key, 0.0, infinite=True) for key in ("lower", "upper")}
 
     def _largest(self, name: str, limit: Element) -> dict[str, float]:
         """Limits of effort and velocity."""
         own = {}
         for key, why in (
-            ("effort", "data; system.with_motors() makes actuators"),
-            ("velocity", "data, nothing holds it"),
+            ("effort", "stored; system.with_motors() makes actuators"),
+            ("velocity", "stored; nothing enforces it"),
         ):
             value = limit.number(key, math.inf, infinite=True)
             if value < 0:
