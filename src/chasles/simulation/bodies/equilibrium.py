@@ -120,7 +120,7 @@ class Solver:
             try:
                 change = equations.solve(equations.left)
             except RuntimeError:  # the factor is exactly singular
-                raise NotFoundError("the stiffness is singular: something must hold every freedom") from None
+                raise NotFoundError("the stiffness is singular: something must hold every degree of freedom") from None
             size = float(np.abs(change[:n] / units).max(initial=0.0))
             if not size < LONGEST:
                 raise NotFoundError(f"a correction of {size:.3g} (in 1 rad and {self.length:.3g} m) leads astray")
