@@ -72,7 +72,7 @@ def test_the_work_of_a_moving_constraint_of_ones_own():
     moved = ch.CustomConstraint("lift", ("ground", "one"), lifted, parameters=(pose[6], 0.3, 5.0))
     twist = pose_group.Ad_apply(np.array([*pose_group.inverse(pose)[:4], 0, 0, 0]), np.array([1, 2, 0.5, 0.3, 0, 1.5]))
     run = ch.simulate(
-        *(system.with_constraint(moved), (0.0, 0.5)), coordinates="absolute", poses=[pose], twists=[twist], **TIGHT
+        *(system.with_constraint(moved), (0.0, 1.0)), coordinates="absolute", poses=[pose], twists=[twist], **TIGHT
     )
     assert np.abs(run["one"].position[:, 2] - pose[6] - 0.3 * np.sin(5 * run.t)).max() < 1e-9
     assert run.certificate["energy balance"].value < 1e-8

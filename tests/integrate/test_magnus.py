@@ -132,6 +132,7 @@ def test_saving():
 # ---------------------------------------------------------------- the exponential
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("norm", [1e-10, 0.01, 0.2, 0.9, 2.0, 5.0, 5.5, 30.0, 100.0])
 @pytest.mark.parametrize("kind", ["real", "complex", "skew"])
 def test_exponential_against_many_digits(norm, kind):

@@ -307,17 +307,18 @@ def symplectic_defect(step, y):
 
 
 @pytest.mark.first(4)
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("h", [0.2, -0.4])
 @pytest.mark.parametrize(
     "method", [pytest.param(one, marks=[pytest.mark.study] * (one in COMPOSITIONS[1:4])) for one in ALL], ids=str
 )
-def test_steps_are_symplectic(method):
+def test_steps_are_symplectic(method, h):
     problem = GENERIC if isinstance(getattr(method, "base", method), SymplecticTheta) else SWINGING
-    for h in (0.2, -0.4):
 
-        def step(y, h=h):
-            return solve(problem, method, (0, h), y, step=abs(h), save="final").y[-1]
+    def step(y):
+        return solve(problem, method, (0, h), y, step=abs(h), save="final").y[-1]
 
-        assert symplectic_defect(step, GENERIC_START) < 2e-10
+    assert symplectic_defect(step, GENERIC_START) < 2e-10
 
 
 def test_explicit_methods_are_not_symplectic():
@@ -342,6 +343,7 @@ def test_adjoint_of_theta_is_one_minus_theta(theta):
     np.testing.assert_allclose(back, GENERIC_START, atol=2e-15)
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("method", [SymplecticTheta(), *VARIATIONAL, *COMPOSITIONS], ids=str)
 def test_symmetric_methods(method):
     there = solve(SWINGING, method, (0, 1), GENERIC_START, step=0.1)

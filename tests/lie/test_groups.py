@@ -337,6 +337,7 @@ def test_bch_is_the_logarithm_of_the_product(group):
 ORACLE_GROUPS = ["so2", "so3", "s3", "se2", "se3", "so3xr3", "pose"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ORACLE_GROUPS)
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 0.6, 3.0])
 def test_every_map_against_its_definition(name, angle):

@@ -253,6 +253,7 @@ def test_derivatives_of_dexp_against_central_differences(group: str) -> None:
                 assert agree(getattr(oracle, f"d{name}")(x, y), change / (2 * STEP))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("name", ["dexp", "dcay", "dcay2", "dccsk"])
 def test_inverse_differentials(group: str, name: str) -> None:
@@ -293,7 +294,7 @@ def test_phi_ad(group: str) -> None:
     assert agree(oracle.phi_ad(small, bernoulli), oracle.dexpinv(small), 50)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("group", GROUPS)
 def test_results_do_not_depend_on_the_working_precision(group: str) -> None:
     oracle = ORACLE[group]

@@ -79,7 +79,7 @@ def samples(absolute, local):
     """Coordinates and increments over small and large angles, in random directions."""
     rng = np.random.default_rng(7)
     cases = []
-    for angle in (*ANGLES, 5.0) * 2:
+    for angle in (*ANGLES, 5.0):
         if angle > LARGEST[LOCAL[local].map]:
             continue
         axes = rng.normal(size=(2, 3))
