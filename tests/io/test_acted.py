@@ -86,7 +86,7 @@ def test_runs_that_did_not_end_need_no_law_either(tmp_path, monkeypatch, stop):
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     end = 50.0 if stop == "interrupted" else 0.5  # a quick machine takes hundreds of steps before it sees Ctrl-C
-    options = {"step": 1e-3, "method": "rk4", "events": [ch.Event(late)], "certificate": False, "progress": False}
+    options = {"step": 5e-3, "method": "rk4", "events": [ch.Event(late)], "certificate": False, "progress": False}
     try:
         ch.simulate(linkage(False), (0.0, end), q={"a": 0.1}, file=file, **options)
     except KeyboardInterrupt:
@@ -102,7 +102,8 @@ def test_runs_that_did_not_end_need_no_law_either(tmp_path, monkeypatch, stop):
         assert known.force(name).any()
     np.testing.assert_allclose(opened.reactions("b"), known.reactions("b"), rtol=0, atol=1e-11)
     opened.export(tmp_path / "run.csv")
-    opened.plot("forces.wind", "energy", file=tmp_path / "run.png")
+    if stop == "killed":
+        opened.plot("forces.wind", "energy", file=tmp_path / "run.png")
 
 
 def test_a_file_that_is_saved_again_keeps_what_laws_gave(tmp_path):

@@ -156,11 +156,16 @@ def killed_runs(case, end, times, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("case", "end"), [pytest.param("fixed", 100.0, marks=pytest.mark.study), ("absolute adaptive", 60.0)]
+    ("case", "end", "times"),
+    [
+        ("absolute adaptive", 30.0, (0.05,)),
+        pytest.param("absolute adaptive", 60.0, (0.0, 0.1), marks=pytest.mark.study),
+        pytest.param("fixed", 100.0, (0.0, 0.1), marks=pytest.mark.study),
+    ],
 )
-def test_killed_and_resumed(case, end, tmp_path):
+def test_killed_and_resumed(case, end, times, tmp_path):
     whole = CASES[case](end)
-    for rows, _, run in killed_runs(case, end, (0.0, 0.1), tmp_path):
+    for rows, _, run in killed_runs(case, end, times, tmp_path):
         assert rows <= len(whole)  # all of them if it was killed while energies and certificate were written
         same(whole, run)
 
