@@ -5,6 +5,7 @@ import pytest
 
 import chasles as ch
 from chasles import rods
+from chasles.lie import pose as pose_group
 
 SLENDER = (1, 1, 1, 1e6, 1e6 / 2.6, 1e6 / 2.6)
 BEND = np.array([15.684800534039, 47.150438573629, 53.474858791825])  # tip of the 45 degree bend at 600, J = 1/6
@@ -140,3 +141,29 @@ def test_between_ball_joints_its_spin_is_left_alone(section):
     twisted = ch.Wrench("torque", "c[8]", (1.0, 0, 0, 0, 0, 0), "hybrid")
     with pytest.raises(RuntimeError, match=r"hold every degree of freedom|leads astray|not found"):
         ch.equilibrium(ch.System(rods=[rod], joints=pins, forces=[twisted]))
+
+
+@pytest.mark.parametrize("representation", ["hybrid", "body"])
+def test_what_carries_a_rod_carries_all_of_its_load(representation):
+    """A hub on a stiff mount, turned, with a rod welded to it off its origin: the mount has to bear q L at its middle,
+    and what is on the welded end too."""
+    turn = np.array([np.cos(0.3), 0.0, 0.0, np.sin(0.3), 0.2, -0.1, 0.3])
+    metal, q = rods.Material(1e12, density=1000.0), 10.0
+    line = rods.Line((0.1, 0.2, 0.0), (1.1, 0.2, 0.0))
+    rod = ch.Rod(
+        "wing",
+        line,
+        rods.Circle(0.05),
+        metal,
+        ("hub", "free"),
+        8,
+        loads=[rods.Load((0, 0, 0, 0, 0, q), representation)],
+    )
+    mount = ch.Bushing("mount", ("ground", "hub"), (turn, (0, 0, 0)), (1e7,) * 6)
+    hub = ch.Body("hub", 1.0, inertia=(0.01,) * 3)
+    joint = ch.free("hub joint", "ground", "hub", at=turn)
+    system = ch.System([hub], [joint], forces=[mount], rods=[rod], gravity=(0, 0, 0))
+    rest = ch.equilibrium(system)
+    twist = pose_group.log(pose_group.compose(pose_group.inverse(turn), rest.pose("hub")))
+    # force q L along z at (0.6, 0.2, 0): moments 0.2 q L about x, -0.6 q L about y, in the hub's frame
+    assert np.allclose(1e7 * twist, (0.2 * q, -0.6 * q, 0, 0, 0, q), atol=1e-4)

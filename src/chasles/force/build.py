@@ -17,7 +17,7 @@ from chasles.model.expression_law import Expression
 from chasles.model.force import Bushing, Spring, TwoPointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.law import Law
-from chasles.model.rod_parts import RodElement
+from chasles.model.rod_parts import NodeLoad, RodElement
 from chasles.model.system import System
 from chasles.screw.representation import REPRESENTATIONS
 
@@ -85,6 +85,8 @@ def body_force_row(
     if body < 0:
         raise ValueError(f"wrench {force.name!r}: body {force.body!r} is welded to the ground and does not move")
     row[: FORCE.third] = WRENCH, body, REPRESENTATIONS.index(force.representation)
+    if isinstance(force, NodeLoad):
+        pose = pose_group.compose(np.array(pose), np.array(force.frame))
     return row, _frame(pose)
 
 

@@ -96,8 +96,8 @@ class Rod:
     elements: their number; each should turn by less than 1 rad. element: "magnus", of order 4, or "helix", of order 2
     and the one of most codes; with strains but no modes the order is 2. damping [s]: stresses that follow the rate of
     strain, 2 ζ/ω for a part ζ of critical damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4;
-    "offset" with few elements), "offset" or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end is
-    left to what holds it.
+    "offset" with few elements), "offset" or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end
+    acts on the body there.
 
     strains: those it has, if not all: of "twist", "bend_y", "bend_z", "stretch", "shear_y" and "shear_z". Its elements
     are then joints with a spring for each, for joint coordinates. modes: how many polynomials each of these strains is

@@ -92,8 +92,11 @@ class RodElement(OfRod, BetweenBodies):
         return tuple(self.frames[0][4:]), tuple(self.frames[1][4:])
 
 
+@dataclass(frozen=True)
 class NodeLoad(OfRod, Wrench):
-    """What a node has of a load along its rod."""
+    """What a node has of a load along its rod; frame: of a welded end, on the body that carries it."""
+
+    frame: Any = ORIGIN
 
 
 class IntrinsicForce(OfRod, JointForce):
@@ -164,13 +167,9 @@ class Parts:
                 at = mesh.poses[k] if name == base else pose_group.compose(begin, mesh.poses[k])
                 self.held[name] = NodeJoint(name, parent, name, "free", parent_frame=at)
                 self.joints.append(self.held[name])
-        shares = rod.weights * (rod.length / rod.elements)
-        for m, load in enumerate(rod.loads):
-            for name, k in bodies.items():
-                value = load.on(float(shares[k]))
-                self.forces.append(NodeLoad(f"{name} load {m}", name, value, load.representation))
         ends = self._ends(rod, GROUND if back else base, pose_group.identity() if back else begin)
         places = [ends.get(k, (name, ORIGIN)) for k, name in enumerate(rod.nodes)]
+        self._loads(rod, places)
         for k, (first, second) in enumerate(pairwise(places)):
             if first[0] == second[0]:
                 raise ValueError(f"{where}: both ends of element {k} are on {first[0]!r}; expected two elements")
@@ -183,6 +182,26 @@ class Parts:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
                 if body != GROUND:
                     self._added.setdefault(body, []).append(_end_mass(rod, k, frame))
+
+    def _loads(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
+        """Loads along a rod, on its nodes; on a welded end they act on what carries it, if that moves."""
+        shares = rod.weights * (rod.length / rod.elements)
+        for m, load in enumerate(rod.loads):
+            for node, share, (body, frame) in zip(rod.nodes, shares, places, strict=True):
+                if body == node or not self._stands(body):
+                    value = load.on(float(share))
+                    self.forces.append(NodeLoad(f"{node} load {m}", body, value, load.representation, frame=frame))
+
+    def _stands(self, body: str) -> bool:
+        """Whether a body is the ground, or welded to it: nothing that acts on it moves anything."""
+        seen: set[str] = set()
+        while body != GROUND:
+            joint = self.held.get(body)
+            if joint is None or joint.kind != "weld" or body in seen:
+                return False
+            seen.add(body)
+            body = joint.parent
+        return True
 
     def _add_reduced(self, elastic: ReducedBody) -> None:
         """A reduced body: chains of joints along its shapes, from the first interface to each mass point and to each
