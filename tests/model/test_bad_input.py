@@ -8,7 +8,7 @@ from chasles.model.body import Body, Frame
 from chasles.model.force import Bushing, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.system import System
-from chasles.screw.shape import Box
+from chasles.screw.shape import Box, Cylinder
 
 A, B = (Body(name, 1.0, inertia=(1.0, 1.0, 1.0)) for name in "ab")
 HINGE = make.revolute("hinge", "ground", "a", axis=(0, 0, 1))
@@ -36,6 +36,11 @@ BODIES = {
         "body 'arm': has a density and",
     ),
     "density alone": (lambda: Body("arm", density=1.0), "body 'arm': has a density but no shapes"),
+    "no mass of shapes": (lambda: Body("arm", shapes=[Box((1, 1, 5e-324))], density=0.1), "its shapes are too small"),
+    "endless mass of shapes": (
+        lambda: Body("arm", shapes=[Cylinder(0.1, 1e200)], density=1.0),
+        "its shapes are too large",
+    ),
     "negative density": (lambda: Body("arm", shapes=[Box((1, 1, 1))], density=-1.0), "body 'arm': density is -1"),
     "not a shape": (lambda: Body("arm", 1.0, shapes=["box"]), "body 'arm': shapes holds 'box'"),
     "frame off the group": (lambda: Frame("tool", "a", (2, 0, 0, 0, 0, 0, 0)), "frame 'tool': the quaternion of pose"),

@@ -85,7 +85,11 @@ class Body:
             matrix = spatial.combine([shape.inertia(density=density) for shape in self.shapes])
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
+        except OverflowError:
+            raise ValueError(f"{where}: its shapes are too large: their mass is no number") from None
         mass = matrix[5, 5]
+        if not mass > 0:
+            raise ValueError(f"{where}: its shapes are too small: their mass is {mass:g} kg; expected a positive one")
         com = np.array([matrix[2, 4], matrix[0, 5], matrix[1, 3]]) / mass
         rotational = matrix[:3, :3] - mass * _steiner(com)
         if mass * (com**2).sum() > FAR**2 * np.trace(rotational):  # all m d² about such a frame
