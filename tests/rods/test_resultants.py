@@ -63,6 +63,14 @@ def test_strain_of_a_fiber_is_largest_at_the_clamp() -> None:
     assert largest_fiber_strain(rod, found.strains) == pytest.approx(PUSH * 0.02 / (1e7 * inertia), rel=1e-5)
 
 
+def test_strain_of_a_fiber_of_modes_is_that_of_the_polynomial_at_the_clamp() -> None:
+    """A beam under its weight: EI κ = w (L - s)²/2. A line through means of elements is 2 % below it."""
+    rod = ch.Rod("arm", LINE, rods.Circle(0.02), SOFT, ("ground", "free"), 6, strains=["bend_y"], modes=3)
+    weight, inertia = 1000.0 * np.pi * 0.02**2 * 1e-3, np.pi * 0.02**4 / 4
+    found = ch.equilibrium(ch.System(rods=[rod], gravity=(0, 0, -1e-3))).rod("arm")
+    assert found.largest_fiber_strain() == pytest.approx(0.5 * weight * 0.02 / (1e7 * inertia), rel=3e-4)
+
+
 def test_parts_inside_of_a_rod_are_told_by_its_modes() -> None:
     system = ch.System(rods=[cantilever(strains=["bend_y"], modes=2)])
     followers = [joint for joint in system.joints if joint.mimic is not None]

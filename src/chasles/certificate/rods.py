@@ -11,7 +11,6 @@ import numpy as np
 from chasles.certificate.verdict import Finding
 from chasles.lie import pose as pose_group
 from chasles.model.rod_section import Stiffness
-from chasles.simulation.rod_motion import largest_fiber_strain
 
 ELEMENT_TURN, FIBER_STRAIN = "turn in an element", "strain of a fiber"
 
@@ -26,7 +25,7 @@ def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
         X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
         turns += [(float(np.linalg.norm(one[..., :3], axis=-1).max()), rod.name) for one in (X, rest)]
         if not isinstance(rod.section if not isinstance(rod.section, tuple) else rod.section[0], Stiffness):
-            strain = largest_fiber_strain(rod, (X - rest) / rod.mesh.lengths[:, None])
+            strain = motion.largest_fiber_strain()
             own = math.inf if rod.material is None else rod.material.strain_limit or math.inf
             limit = min(limits[FIBER_STRAIN], own)
             strains.append((strain / limit, strain, limit, rod.name))

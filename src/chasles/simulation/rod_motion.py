@@ -95,6 +95,10 @@ class RodMotion:
         """What it stores [J], (times,)."""
         return self._states.energy.sum(axis=-1)
 
+    def largest_fiber_strain(self) -> float:
+        """Of all its fibers at all times, from the axis to the outline."""
+        return largest_fiber_strain(self.rod, self.strains)
+
     def curve(self, pieces: int = 4) -> np.ndarray:
         """Points along it, so many in each element, (times, points, 3)."""
         parts = np.arange(pieces) / pieces
@@ -165,6 +169,15 @@ class ModalRodMotion(RodMotion):
         first[..., own], second[..., own] = at_nodes[..., :-1, :], at_nodes[..., 1:, :]
         rest = np.broadcast_to(mesh.rest + grown, X.shape)
         return ElementStates(X, rest, np.zeros_like(X), mean, first, second, mean, energy)
+
+    def largest_fiber_strain(self) -> float:
+        """Of the polynomials at many places: elements may be few and long, and their means miss what is at the ends."""
+        rod, times = self.rod, np.asarray(self._t, float)
+        s = np.union1d(rod.mesh.s, quadrature(rod).s)
+        strains = np.zeros((*self.coordinates.shape[:-2], len(s), len(STRAINS)))
+        own = [STRAINS.index(name) for name in rod.strains]
+        strains[..., own] = strains_along(rod, self.coordinates, s) - intrinsic_along(rod, times, s)
+        return float(_fiber_strains(rod, strains, s).max())
 
 
 def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray, t: ArrayLike) -> RodMotion:
