@@ -42,7 +42,7 @@ class RodMotion:
         accelerations: Callable[[], np.ndarray] | None = None,
     ):
         self.rod, self._mechanism, self._poses, self._twists, self._t = rod, mechanism, poses, twists, t
-        self._accelerations = accelerations  # of the bodies; None: at rest
+        self._accelerations = accelerations  # of the bodies; None: not known
 
     @cached_property
     def _states(self) -> ElementStates:
@@ -97,12 +97,14 @@ class RodMotion:
         first, second = self._states.first, self._states.second
         found = np.concatenate([first, second[..., -1:, :]], axis=-2)
         found[..., 1:-1, :] = 0.5 * (first[..., 1:, :] + second[..., :-1, :])
-        if not self.rod.strains:  # the element bears what is lumped at the end, and the end section does not
-            found[..., 0, :] += self._lumped(0)
-            found[..., -1, :] -= self._lumped(self.rod.elements)
+        if not self.rod.strains and self._accelerations is not None:
+            # the element bears what is lumped at the end, and the end section does not
+            accelerations = self._accelerations()
+            found[..., 0, :] += self._lumped(0, accelerations)
+            found[..., -1, :] -= self._lumped(self.rod.elements, accelerations)
         return found
 
-    def _lumped(self, k: int) -> np.ndarray:
+    def _lumped(self, k: int, accelerations: np.ndarray) -> np.ndarray:
         """Weight, loads and inertia of the end node k, as a wrench in its frame, (times, 6)."""
         name, poses, system = self.rod.nodes[k], self.nodes[..., k, :], self._mechanism.system
         frame, index = system.frame(name), {body: i for i, body in enumerate(self._mechanism.bodies)}
@@ -111,8 +113,7 @@ class RodMotion:
         if frame.body in index:
             back, body = pose_group.inverse(np.array(frame.pose)), index[frame.body]
             V = pose_group.Ad_apply(back, self._twists[..., body, :])
-            if self._accelerations is not None:
-                A = pose_group.Ad_apply(back, self._accelerations()[..., body, :])
+            A = pose_group.Ad_apply(back, accelerations[..., body, :])
         A = A.copy()
         A[..., 3:] -= np.einsum("...ji,j->...i", R, np.array(system.gravity))
         inertia = end_inertia(self.rod, k, ORIGIN)
