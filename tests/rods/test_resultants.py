@@ -100,3 +100,29 @@ def test_run_with_modes_shows_its_modes_alone() -> None:
     curves = series_of(run, notes)
     assert {curve.joint for curve in curves if curve.chart == "position"} == {"arm bend_y 0", "arm bend_y 1"}
     assert notes == []
+
+
+@pytest.mark.parametrize("elements", [4, 8])
+def test_forces_in_end_sections_are_those_of_free_bodies(elements: int) -> None:
+    """Half of an end's element is lumped at it: its weight and load are not in the section there."""
+    curve, load = rods.Arc((0, 0, 0), (0, 1, 0), (0, 0, 1), 1.2), np.array([2.0, 1.0, 3.0])
+    rod = ch.Rod(
+        "arm", curve, rods.Circle(0.02), SOFT, ("ground", "free"), elements, loads=[rods.Load((0, 0, 0, *load))]
+    )
+    found = ch.equilibrium(ch.System(rods=[rod])).rod("arm")
+    weight = np.array([0.0, 0.0, -9.81 * SOFT.density * np.pi * 0.02**2])
+    force = quaternion_to_matrix(found.nodes[0, :4]) @ found.ends[0, 3:]
+    assert np.allclose(force, rod.length * (load + weight), atol=1e-9)
+    assert np.abs(found.ends[1]).max() < 1e-6
+
+
+def test_a_body_in_motion_feels_the_force_in_the_end_section() -> None:
+    rod = ch.Rod("arm", rods.Line((0.1, 0, 0), (1.1, 0, 0)), rods.Circle(0.02), SOFT, ("hub", "free"), 8)
+    push, hub = np.array([0.0, 5.0, 50.0]), ch.Body("hub", 2.0, inertia=(0.05,) * 3)
+    system = ch.System([hub], rods=[rod], forces=[ch.Wrench("push", "hub", (0, 0, 0, *push), "hybrid")])
+    options = {"coordinates": "absolute", "method": "generalized_alpha", "step": 1e-3, "certificate": False}
+    run = ch.simulate(system, (0, 0.05), **options)
+    acceleration = run.frame("hub", "hybrid").acceleration[-1, 3:]
+    force = quaternion_to_matrix(run.rod("arm").nodes[-1, 0, :4]) @ run.rod("arm").ends[-1, 0, 3:]
+    assert np.allclose(force, 2.0 * (acceleration - system.gravity) - push, atol=1e-8)
+    assert np.abs(run.rod("arm").ends[:, 1]).max() < 1e-8  # nothing at the free end

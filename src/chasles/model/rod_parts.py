@@ -181,7 +181,7 @@ class Parts:
             if body not in bodies:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
                 if body != GROUND:
-                    self._added.setdefault(body, []).append(_end_mass(rod, k, frame))
+                    self._added.setdefault(body, []).append(end_inertia(rod, k, frame))
 
     def _loads(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         """Loads along a rod, on its nodes; on a welded end they act on what carries it, if that moves."""
@@ -344,7 +344,7 @@ def own_parts(items: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(item for item in bare if not isinstance(item, OfRod))
 
 
-def _end_mass(rod: Rod, k: int, frame: tuple[float, ...]) -> np.ndarray:
+def end_inertia(rod: Rod, k: int, frame: tuple[float, ...]) -> np.ndarray:
     """Inertia of the node at an end that is welded to a body, 6x6 in the body's frame."""
     mesh = rod.mesh
     mass, moments, R = mesh.mass[k], np.diag(mesh.moments[k]), quaternion_to_matrix(np.array(frame[:4]))

@@ -68,7 +68,8 @@ class Equilibrium:
 
     def rod(self, name: str) -> RodMotion:
         """A rod by its name: nodes, strains, stresses, curve, energy."""
-        return rod_motion(self.mechanism, name, self.poses, np.zeros((len(self.poses), 6)), self.t)
+        still = np.zeros((len(self.poses), 6))
+        return rod_motion(self.mechanism, name, self.poses, still, self.t, lambda: still)
 
     def __str__(self) -> str:
         lines = [f"{self.stability} equilibrium, found in {self.iterations} iterations"]

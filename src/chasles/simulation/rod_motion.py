@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,15 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.rods import ElementStates, element_states, elements_of
 from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
+from chasles.lie import se3
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.expression_law import Expression
+from chasles.model.placement import ORIGIN
 from chasles.model.rod import MOST_TURN, STRAINS, Rod
 from chasles.model.rod_intrinsic import strains_at
 from chasles.model.rod_joints import coordinates_of, halves, stiffness_of, strain_screw
 from chasles.model.rod_modes import intrinsic_along, mode_name, quadrature, strains_along
+from chasles.model.rod_parts import end_inertia
 
 FAR_STRETCHED = 0.3  # of its length
 
@@ -27,8 +32,17 @@ class RodMotion:
     shears; torque and bending moments [N m], axial and shear forces [N].
     """
 
-    def __init__(self, rod: Rod, mechanism: AbsoluteMechanism, poses: np.ndarray, twists: np.ndarray, t: ArrayLike):
+    def __init__(
+        self,
+        rod: Rod,
+        mechanism: AbsoluteMechanism,
+        poses: np.ndarray,
+        twists: np.ndarray,
+        t: ArrayLike,
+        accelerations: Callable[[], np.ndarray] | None = None,
+    ):
         self.rod, self._mechanism, self._poses, self._twists, self._t = rod, mechanism, poses, twists, t
+        self._accelerations = accelerations  # of the bodies; None: not known
 
     @cached_property
     def _states(self) -> ElementStates:
@@ -83,6 +97,34 @@ class RodMotion:
         first, second = self._states.first, self._states.second
         found = np.concatenate([first, second[..., -1:, :]], axis=-2)
         found[..., 1:-1, :] = 0.5 * (first[..., 1:, :] + second[..., :-1, :])
+        if not self.rod.strains and self._accelerations is not None:
+            # the element bears what is lumped at the end, and the end section does not
+            accelerations = self._accelerations()
+            found[..., 0, :] += self._lumped(0, accelerations)
+            found[..., -1, :] -= self._lumped(self.rod.elements, accelerations)
+        return found
+
+    def _lumped(self, k: int, accelerations: np.ndarray) -> np.ndarray:
+        """Weight, loads and inertia of the end node k, as a wrench in its frame, (times, 6)."""
+        name, poses, system = self.rod.nodes[k], self.nodes[..., k, :], self._mechanism.system
+        frame, index = system.frame(name), {body: i for i, body in enumerate(self._mechanism.bodies)}
+        R = quaternion_to_matrix(poses[..., :4])
+        V, A = np.zeros((2, *poses.shape[:-1], 6))
+        if frame.body in index:
+            back, body = pose_group.inverse(np.array(frame.pose)), index[frame.body]
+            V = pose_group.Ad_apply(back, self._twists[..., body, :])
+            A = pose_group.Ad_apply(back, accelerations[..., body, :])
+        A = A.copy()
+        A[..., 3:] -= np.einsum("...ji,j->...i", R, np.array(system.gravity))
+        inertia = end_inertia(self.rod, k, ORIGIN)
+        found = np.einsum("...ji,...j->...i", se3.ad(V), V @ inertia) - A @ inertia
+        share = self.rod.weights[k] * self.rod.length / self.rod.elements
+        for load in self.rod.loads:
+            law = Expression(load.value)
+            wrench = share * np.array([law.at(float(x)) for x in np.ravel(self._t)]).reshape(*np.shape(self._t), 6)
+            if load.representation == "hybrid":
+                wrench = np.einsum("...ji,...kj->...ki", R, wrench.reshape(*R.shape[:-2], 2, 3)).reshape(wrench.shape)
+            found = found + wrench
         return found
 
     @property
@@ -180,13 +222,20 @@ class ModalRodMotion(RodMotion):
         return float(_fiber_strains(rod, strains, s).max())
 
 
-def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray, t: ArrayLike) -> RodMotion:
+def rod_motion(
+    mechanism: Any,
+    name: str,
+    poses: np.ndarray,
+    twists: np.ndarray,
+    t: ArrayLike,
+    accelerations: Callable[[], np.ndarray] | None = None,
+) -> RodMotion:
     """A rod by its name, of a mechanism in either coordinates, at times t."""
     rod = mechanism.system.rod(name)
     if rod.strains:
         return (JointedRodMotion if rod.modes is None else ModalRodMotion)(rod, mechanism, poses, twists, t)
     own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
-    return RodMotion(rod, own, poses, twists, t)
+    return RodMotion(rod, own, poses, twists, t, accelerations)
 
 
 def strange_elements(motions: Iterable[RodMotion]) -> Iterator[str]:

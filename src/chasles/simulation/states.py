@@ -282,7 +282,7 @@ class States:
 
     def rod(self, name: str) -> RodMotion:
         """A rod by its name: nodes, strains, stresses, curve, energy."""
-        return rod_motion(self.mechanism, name, self.poses, self.twists, self.t)
+        return rod_motion(self.mechanism, name, self.poses, self.twists, self.t, lambda: self.accelerations)
 
     @property
     def rods(self) -> tuple[RodMotion, ...]:

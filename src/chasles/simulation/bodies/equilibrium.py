@@ -71,7 +71,8 @@ class BodyEquilibrium:
     def rod(self, name: str) -> RodMotion:
         """A rod by its name: nodes, strains, stresses, curve."""
         mechanism = self.statics.mechanism
-        return rod_motion(mechanism, name, self.poses, np.zeros((mechanism.n, 6)), self.statics.t)
+        still = np.zeros((mechanism.n, 6))
+        return rod_motion(mechanism, name, self.poses, still, self.statics.t, lambda: still)
 
     def __str__(self) -> str:
         own = [body.name for body in own_parts(self.system.bodies)]
