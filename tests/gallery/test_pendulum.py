@@ -86,6 +86,7 @@ def test_field_is_that_of_the_dense_formula(number, seed):
     close(found[:, 1], expected, 1e-13)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(0, 40, 10))
 @pytest.mark.parametrize("number", [1, 2, 3, 6])
 def test_hamiltonian_field_is_the_derivative_of_the_dense_hamiltonian(number, seed):

@@ -38,6 +38,7 @@ def peer(spin):
     return solve_ivp(rate, (0, SPAN), start, method="RK45", rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("spin", [(0, 0, 0), (0.01, 0.02, 0.03), (0.1, 0.2, 0.3)], ids=["still", "slow", "fast"])
 @pytest.mark.parametrize(
     "options",

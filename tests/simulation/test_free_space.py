@@ -83,6 +83,7 @@ def without_place(run, base="hub"):
 # ------------------------------------------------------------ a uniform velocity
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("speed", [1.0, 7.6e3, 1e6])
 @pytest.mark.parametrize(
     "method",

@@ -47,6 +47,7 @@ def agree(gradient: ch.results.Gradient, found: ch.results.Sensitivities, measur
         assert off < bar, name
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", models.MODELS)
 def test_initial_state_and_input(model, method):

@@ -25,6 +25,7 @@ def switched(t, q, v, p, out):
 switched.breaks = [1.0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("steps", [{}, {"step": 0.03, "method": "rk4"}, {"save": [0.5, 1.0, 2.0, 3.0]}])
 @pytest.mark.parametrize("law", ["15 * step(t, 1)", switched])
 def test_a_force_that_jumps_frees_what_friction_holds(law, steps):
