@@ -5,6 +5,7 @@ import pytest
 from chasles.relative import algorithm, sharing
 
 COMMON = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "jacobians", "motion_of_frames", "inverse_derivatives")
+COMMON += ("packed_mass_matrix",)  # `raw` has it on lanes in any case
 
 
 @pytest.fixture(autouse=True)

@@ -10,14 +10,17 @@ from tests.relative.mimics import special
 from tests.relative.zoo import ZOO, deviation, state
 
 OTHER = {"representation": "hybrid"}
-CALLS = {  # what it is called with: the state by its letters, and more
+CALLS = {  # what it is called with: the state by its letters, derivatives as a list after a comma, and more
     "spatial": ("inverse_dynamics", "qva", {"representation": "spatial"}),
     "hybrid": ("inverse_dynamics", "qva", OTHER),
     "mixed": ("inverse_dynamics", "qva", {"representation": "mixed"}),
     "forward derivatives": ("derivatives.forward_dynamics", "qva", {}),
     "inverse mass matrix": ("terms.inverse_mass_matrix", "q", {}),
     "coriolis": ("terms.coriolis", "qv", {}),
-    "christoffel": ("derivatives.christoffel_symbols", "q", {}),
+    "rates of twists": ("rates.twists", "q,va", {}),
+    "rates of jacobians": ("rates.jacobians", "q,v", {}),
+    "partial derivatives of the jacobian": ("derivatives.jacobian", "q", {"frames": "tool"}),
+    "energies, linear": ("parameters.energy_regressor", "qv", {}),
     "rates of forces": ("rates.inverse_dynamics", "qvaa", {}),
     "rates of forces, hybrid": ("rates.inverse_dynamics", "qvaa", OTHER),
     "rates of the jacobian": ("rates.jacobian", "qv", {}),
@@ -28,8 +31,9 @@ CALLS = {  # what it is called with: the state by its letters, and more
     "rates of momenta": ("momentum_form.rates", "qv", {}),
     "regressor": ("parameters.regressor", "qva", {}),
     "forces by geometry": ("parameters.inverse_dynamics_derivatives", "qva", {}),
-    "jacobian by geometry": ("parameters.jacobian_derivatives", "q", {}),
+    "jacobian by geometry": ("parameters.jacobian_derivatives", "q", {"frames": "tool"}),
 }
+ORDERS_FIRST = ("rates.inverse_dynamics", "rates.twists", "rates.jacobians")
 MIMIC = ("forward_dynamics", "mass_matrix", "derivatives.forward_dynamics", "derivatives.inverse_dynamics")
 
 pytestmark = [
@@ -40,13 +44,18 @@ pytestmark = [
 
 def compare(mechanism, function, letters, more):
     given = dict(zip("qva", state(mechanism, 41, (6,)), strict=True))
-    call = attrgetter(function)(mechanism)
-    several = call(*(given[letter] for letter in letters), **more)
+    call, (plain, _, rates) = attrgetter(function)(mechanism), letters.partition(",")
+
+    def called(rows):
+        arguments = [given[letter][rows] for letter in plain]
+        return call(*arguments, *([[given[letter][rows] for letter in rates]] if rates else []), **more)
+
+    several = called(slice(None))
     several = several if isinstance(several, tuple) else (several,)
     for k in range(6):
-        one = call(*(given[letter][k] for letter in letters), **more)
+        one = called(k)
         for many, single in zip(several, one if isinstance(one, tuple) else (one,), strict=True):
-            part = many[:, k] if function == "rates.inverse_dynamics" else many[k]  # orders come first
+            part = many[:, k] if function in ORDERS_FIRST else many[k]
             assert deviation(np.asarray(part), np.asarray(single)) < 1e-12
 
 
@@ -54,6 +63,10 @@ def compare(mechanism, function, letters, more):
 @pytest.mark.parametrize("call", CALLS)
 def test_lanes_equal_scalars(call, name):
     compare(ZOO[name], *CALLS[call])
+
+
+def test_christoffel_symbols():
+    compare(ZOO["arm"], "derivatives.christoffel_symbols", "q", {})
 
 
 @pytest.mark.parametrize("function", [*MIMIC, "terms.inverse_mass_matrix"])

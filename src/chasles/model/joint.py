@@ -282,10 +282,10 @@ def _screws(where: str, screws: Any) -> np.ndarray:
 
 
 def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, ...]:
-    given = (value + 0.0,) * count if type(value) is float else value  # no -0.0
+    given: Any = (value + 0.0,) * count if type(value) is float else value  # no -0.0
     bound = inf if name in MAY_BE_INFINITE else LARGEST
     if type(given) is tuple and len(given) == count and all(type(x) is float and -bound <= x <= bound for x in given):
-        return given  # most are such numbers, and a rod has thousands of joints: NumPy takes ten times as long
+        return tuple(given)  # most are such numbers, and a rod has thousands of joints: NumPy takes ten times as long
     array = np.array(value, dtype=float)
     if array.shape not in ((), (count,)):
         raise ValueError(f"{where}: {name} has shape {array.shape}; expected a number or {count} numbers")
