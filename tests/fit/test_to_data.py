@@ -217,6 +217,17 @@ def test_data_in_other_units(factor, unit, model):
     assert abs(found["joints.slide.stiffness"] - 4.0) < 0.01
 
 
+def test_times_in_milliseconds_are_told_by_the_motion():
+    """The model says no span, so that only its motion tells."""
+    sprung = ch.System(
+        [ch.Body("block", 1.0)], [ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), stiffness=3.5, rest=1.0)]
+    )
+    t = np.arange(0.0, 3.0, 0.05)
+    seen = {"t": 1000 * t, "joints.slide": 1 - np.cos(2.0 * t)}
+    with pytest.raises(ValueError, match="goes with a simulation of a thousandth of this time: are its times in ms"):
+        ch.fit.to_data(sprung, seen, {"joints.slide.stiffness": "3:9"}, starts=1)
+
+
 def test_a_clock_that_is_not_the_model_s_is_refused(pendulum):
     data = {"t": T, "joints.pivot": np.cos(T)}
     with pytest.raises(ValueError, match=r"begins at -0.5 s, before the start of the model at 0 s; give span=\(-0.5, "):
@@ -275,7 +286,7 @@ def test_the_command_writes_a_model_a_picture_and_a_report(pendulum, tmp_path):
     assert "# from the pivot to the mark; ± " in new.read_text()  # comments stay
     assert study.ensemble["sample"]["length"].startswith("normal(0.")
     assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert "Nothing: it tells all unknowns" in page.read_text()
+    assert "None: the data determines all." in page.read_text()
 
 
 BAD = {

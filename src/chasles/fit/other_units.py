@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from chasles.fit.problem import FitProblem
@@ -29,19 +31,50 @@ def refuse_other_units(problem: FitProblem, *residuals: list[list[np.ndarray]]) 
                     )
 
 
-def _told(channel: Channel, off: np.ndarray) -> tuple[str, float] | None:
-    """The unit that the values of a sensor have, and how large they are relative to the model's."""
-    base, _, rest = channel.unit.partition("/")
-    known = LENGTHS if base == "m" else ANGLES if base == "rad" else {}
+def refuse_milliseconds(problem: FitProblem, x: np.ndarray, begun: list[list[np.ndarray]]) -> None:
+    """ValueError for times in milliseconds: the data goes with a simulation that lasts a thousandth of its time, and
+    not with that of the model, whose residuals are `begun`. Said before the fit, which would take a thousand times as
+    long."""
+    if any(trial.inputs or any(one.delay or one.delays for one in trial.channels) for trial in problem.trials):
+        return
+    sooner = replace(problem, trials=[trial.sooner(1e-3) for trial in problem.trials])
+    try:
+        found = sooner.residuals(x)
+    except (ValueError, RuntimeError):  # there is nothing to compare with
+        return
+    for trial, parts, others in zip(problem.trials, begun, found, strict=True):
+        for channel, off, other in zip(trial.channels, parts, others, strict=True):
+            now, then = _compared(channel, off), _compared(channel, other)
+            if now is None or then is None or channel.measured.turns:
+                continue
+            if then[1] > ALIKE > 2.0 * now[1] and abs(np.log(then[0])) < np.log(NEAR):
+                raise ValueError(
+                    f"fit: {trial.name} lasts until {channel.t[-1]:g} s, but {channel.name} goes with a simulation of "
+                    "a thousandth of this time: are its times in ms? Name their column t [ms], or divide them by 1000"
+                )
+
+
+def _compared(channel: Channel, off: np.ndarray) -> tuple[float, float] | None:
+    """How large the first values of a sensor are relative to the model's, and their correlation."""
     count = int(np.ceil(PART * len(off)))
-    if channel.measured.turns or not known or count < LEAST:
+    if count < LEAST:
         return None
     measured, shown = channel.values[:count], (off + channel.values)[:count]
     measured, shown = measured - measured.mean(axis=0), shown - shown.mean(axis=0)
     sizes = np.linalg.norm(measured), np.linalg.norm(shown)
     if not min(sizes) > 0.0 or not np.isfinite(max(sizes)):
         return None
-    ratio, alike = float(sizes[0] / sizes[1]), float(np.sum(measured * shown) / (sizes[0] * sizes[1]))
+    return float(sizes[0] / sizes[1]), float(np.sum(measured * shown) / (sizes[0] * sizes[1]))
+
+
+def _told(channel: Channel, off: np.ndarray) -> tuple[str, float] | None:
+    """The unit that the values of a sensor have, and how large they are relative to the model's."""
+    base, _, rest = channel.unit.partition("/")
+    known = LENGTHS if base == "m" else ANGLES if base == "rad" else {}
+    compared = None if channel.measured.turns or not known else _compared(channel, off)
+    if compared is None:
+        return None
+    ratio, alike = compared
     unit = min(known, key=lambda name: abs(np.log(ratio / known[name])))
     fits = abs(np.log(ratio / known[unit])) < np.log(NEAR) and abs(np.log(ratio)) > np.log(CLEAR) and alike > ALIKE
     return (unit + ("/" + rest if rest else ""), ratio) if fits else None

@@ -10,7 +10,7 @@ import numpy as np
 from chasles.fit.data_fit import DataFit, Found
 from chasles.fit.least_squares import SOLVED, Least, flat, least_squares_from, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
-from chasles.fit.other_units import refuse_other_units
+from chasles.fit.other_units import refuse_milliseconds, refuse_other_units
 from chasles.fit.problem import FitProblem
 from chasles.relative.parameter.identifiability import Identifiability, identify
 
@@ -27,6 +27,7 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
     x, (low, high) = problem.start, problem.bounds
     scale = _sizes(problem, x, low, high)
     begun = problem.residuals(x)  # says what is wrong with the start
+    refuse_milliseconds(problem, x, begun)
     sigma = _first_noise(problem, begun)
     iterations, sensors = 0, {channel.name for trial in problem.trials for channel in trial.channels}
     alone = len(sensors) == 1 and loss == "linear" and not any(slot.prior for slot in problem.slots)
