@@ -95,8 +95,8 @@ def _help(command: str) -> str:
     return out.getvalue().rstrip()
 
 
-def commands_page() -> str:
-    """Every command with its help."""
+def commands_page(outline: bool = False) -> str:
+    """Every command with its help; in an outline without it."""
     lines = [
         "# Commands",
         "",
@@ -113,14 +113,14 @@ def commands_page() -> str:
         module = MODULES.get(name, name)
         function = getattr(importlib.import_module(f"chasles.cli.{module}"), module)
         assert inspect.getdoc(function), name
-        lines += ["```text", _help(name), "```", ""]
+        lines += ["```text", name if outline else _help(name), "```", ""]
     return "\n".join(lines)
 
 
 def write_pages(app) -> None:
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
-    for name, text in (("keys", keys_page()), ("commands", commands_page())):
+    for name, text in (("keys", keys_page()), ("commands", commands_page(app.tags.has("outline")))):
         page = folder / f"{name}.md"
         if not page.exists() or page.read_text() != text:
             page.write_text(text)

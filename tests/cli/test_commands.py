@@ -597,7 +597,7 @@ def test_nothing_in_the_gallery_is_doubted():
         ("{chasles} list | head -1; exit ${{PIPESTATUS[0]}}", 141),
         pytest.param("{chasles} list >&-", 0, marks=pytest.mark.study),
         pytest.param("{chasles} check nothing 2>&-", 2, marks=pytest.mark.study),
-        ("{chasles} info <&- >&- 2>&-", 0),
+        ("{chasles} list <&- >&- 2>&-", 0),
         ("{chasles} list > /dev/full", 4),
         pytest.param("LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii {chasles} list", 0, marks=pytest.mark.study),
         ("LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii {chasles} check 'Übung ☃.toml'", 2),
