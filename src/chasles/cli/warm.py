@@ -50,9 +50,11 @@ def _compiled(tasks: list[Task], jobs: int) -> Iterator[str]:
             compile_it()
         return
     from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    from chasles.ensembles.executor import end_with_parent
+
+    with ProcessPoolExecutor(jobs, get_context("spawn"), end_with_parent) as pool:
         # long ones last in the list: begin with them, so that no process is left alone with one at the end
         running = {pool.submit(_do, number): label for number, (label, _) in reversed(list(enumerate(tasks)))}
         try:
@@ -61,6 +63,8 @@ def _compiled(tasks: list[Task], jobs: int) -> Iterator[str]:
                 yield running[done]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():  # the compiler would not hear of Ctrl-C before it is done
+                worker.terminate()
             raise
 
 

@@ -80,11 +80,15 @@ def in_this_process(work: Work, members: Sequence[Member]) -> Iterator[Finished]
 def _prepare(work: Work) -> None:
     global _work
     _work = work
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
-    """End this worker when the process that started it is gone: killed, it cannot tell its workers."""
+def end_with_parent() -> None:
+    """Let this worker end when the process that started it is gone: killed, it cannot tell its workers."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()
