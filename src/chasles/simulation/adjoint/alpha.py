@@ -250,7 +250,7 @@ class StepsBack:
         self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
         self.matrix = self._matrix(points.in_space[1:])
         self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
-        self.factors = Factors(self.matrix, later.factors if later else None)
+        self.factors: Factors = Factors(self.matrix, later.factors if later else None)
 
     def _slopes(self, points: PointSlopes) -> np.ndarray:
         """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""

@@ -40,9 +40,9 @@ class Factors:
         self.balanced = matrices / self.columns[:, None]
         self.rows = np.abs(self.balanced).max(axis=2)
         self.balanced /= self.rows[..., None]
-        self.band = before.band if before else None
+        self.band: Band | None = before.band if before else None
         if matrices.shape[1] > BANDED:
-            used = matrices.any(axis=0)
+            used = np.asarray(matrices.any(axis=0))
             if self.band is None or (used & ~self.band.used).any():
                 self.band = Band(used if self.band is None else used | self.band.used)
             self.balanced = self.band.stored(self.balanced) if self.band.narrow else self.balanced
