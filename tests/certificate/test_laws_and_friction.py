@@ -34,7 +34,9 @@ def test_the_verdict(value, step, verdict):
     options = {} if step is None else {"step": step, "method": "rk4"}
     run = ch.simulate(block(value), (0.0, 1.5), **options)
     assert run.certificate.status == verdict
-    assert any(finding.name == "forces" and "'pull' in time" in finding.note for finding in run.certificate.findings)
+    assert any(
+        finding.name == "forces" and "'pull' depends on time" in finding.note for finding in run.certificate.findings
+    )
 
 
 def servo(**more):

@@ -169,7 +169,7 @@ def test_the_estimate_is_told_in_joint_coordinates(modes):
     found = ch.certify(coarse)["mesh"]
     assert off / far / 3 < found.value < 16 * off / far
     assert (found.tolerance is None) == (modes is None)  # polynomials are judged; strains of each element are a choice
-    assert ("not judged, as strains are chosen" in found.note) == (modes is None)
+    assert ("not judged, because the rod has selected strains only" in found.note) == (modes is None)
 
 
 def test_meshes_that_are_not_compared_say_why():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.adjoint.factors import Factors
+from chasles.simulation.adjoint.factors import BalancedFactors
 from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.parameter_family import CENTRAL
 from tests.absolute.implicit.checked import held, rods
@@ -450,7 +450,7 @@ def test_factors_solve_as_numpy(shuffled):
         order, far = rng.permutation(size), np.abs(np.subtract.outer(np.arange(size), np.arange(size))) > 4
         matrices[:, far] = 0.0
         matrices = matrices[:, order][:, :, order]
-    factors, right = Factors(matrices), rng.normal(size=(2, size))
+    factors, right = BalancedFactors(matrices), rng.normal(size=(2, size))
     assert factors.band.narrow == shuffled
     for k, matrix in enumerate(matrices):
         wanted = np.linalg.solve(matrix, right[k])

@@ -399,7 +399,8 @@ class Judge:
         found = self.features
         if found is not None and found.in_time:
             names = ", ".join(map(repr, found.in_time[:3])) + (", ..." if len(found.in_time) > 3 else "")
-            note = f"{names} depend on time; called at {found.called} random times: changes "
+            verb = "depends" if len(found.in_time) == 1 else "depend"
+            note = f"{names} {verb} on time; called at {found.called} random times: changes "
             note += f"shorter than {1 / found.called:.0e} of the span are not found"
             self.findings.append(Finding("forces", math.nan, None, note))
         if found is not None and found.memory:

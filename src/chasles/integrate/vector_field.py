@@ -23,7 +23,7 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.late import carray, compiler_error, late, with_numba
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import COMPILED, kernel, native
-from chasles.model.user_function import Addresses, check_arguments, explained
+from chasles.model.user_function import UserAddresses, check_arguments, explained
 
 if not COMPILED:
     raise ImportError("chasles.integrate needs the compiler: unset NUMBA_DISABLE_JIT")
@@ -55,7 +55,7 @@ class Field:
         self.kernel = kernel(function)
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._natives: list[Any] = []
-        self._addresses = Addresses(self, self._compiled)
+        self._addresses = UserAddresses(self, self._compiled)
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"

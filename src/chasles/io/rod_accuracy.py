@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.model.expression_law import Expression
-from chasles.model.rod import MOST_ELEMENTS, SAME_PLACE, Rod
+from chasles.model.rod import MOST_TRIED, SAME_PLACE, Rod
 from chasles.model.rod_place import MARK, arc_length, naming_fields
 from chasles.model.system import System
 
@@ -60,18 +60,18 @@ def coarse(rod: Rod, accuracy: float, parts: Mapping[str, Sequence[Any]]) -> Rod
                 f"its arc length, '{rod.name}{MARK}{rod.length:g}' at the end"
             )
         if mark and owner == rod.name and (s := arc_length(place)) is not None and 0.0 <= s <= rod.length:
-            part = Fraction(s / rod.length).limit_denominator(MOST_ELEMENTS)
+            part = Fraction(s / rod.length).limit_denominator(MOST_TRIED)
             if abs(float(part) - s / rod.length) > SAME_PLACE:
                 replace(rod, elements=LEAST).at(s, repr(name))  # says what is near
             count = math.lcm(count, part.denominator)
-    if count > MOST_ELEMENTS:
+    if count > MOST_TRIED:
         raise ValueError(f"has nodes at places that need {count} elements at least; give a number, or other places")
     while True:
         found = replace(rod, elements=count)
         try:
             found.mesh  # noqa: B018  # it is an error if elements turn too far
         except ValueError:
-            if count > MOST_ELEMENTS:
+            if count > MOST_TRIED:
                 raise
             count *= 2
         else:

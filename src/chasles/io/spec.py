@@ -435,7 +435,9 @@ RODS = {
     "section": Entry("sections", "cross section; a list of two of the same kind for a tapered rod", required=True),
     "material": Entry("material", "elastic constants and density"),
     "ends": Entry("bodies", 'what each end is welded to: a body, a node of an earlier rod, "ground" or "free"'),
-    "elements": Entry("elements", 'number of elements, or { accuracy = "0.1 mm" } of node positions in equilibrium'),
+    "elements": Entry(
+        "elements", 'number of elements, or the `accuracy` of node positions in equilibrium: { accuracy = "0.1 mm" }'
+    ),
     "damping": Entry("number", "damping divided by stiffness [s]"),
     "up": Entry("vector", "direction of the z axis of the first section, approximately"),
     "twist": Entry("number", "rotation of the sections from the start to the end [rad]"),

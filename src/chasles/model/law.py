@@ -21,7 +21,7 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.late import carray
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
-from chasles.model.user_function import Addresses, check_arguments, explained
+from chasles.model.user_function import UserAddresses, check_arguments, explained
 
 _POINTER = ctypes.POINTER(ctypes.c_double)
 # time; two arguments, parameters and the result; their four lengths
@@ -59,7 +59,7 @@ class Law:
         self.function = function
         self.breaks = breaks if callable(breaks) else tuple(map(float, breaks))
         self.__doc__, self.__module__ = function.__doc__, function.__module__
-        self._addresses = Addresses(self, self._compiled)
+        self._addresses = UserAddresses(self, self._compiled)
         self._natives: list[Any] = []
         self._rehearsed: set[tuple[int, ...]] = set()
 

@@ -32,7 +32,7 @@ STRAINS = ("twist", "bend_y", "bend_z", "stretch", "shear_y", "shear_z")  # in t
 MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half a turn
 FEWEST = 8  # elements from which on Gregory's weights are used
 SAME_PLACE = 1e-6  # of the length of a rod: arc lengths are given with so many digits
-MOST_ELEMENTS = 100  # up to which a number is looked for that has a node at a place
+MOST_TRIED = 100  # up to which a number is looked for that has a node at a place
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 # Gauss' points in an element and their weights
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
@@ -229,11 +229,11 @@ class Rod:
             return self.nodes[k]
         before = int(s / length * n)
         near = " and ".join(f"{self.nodes[k]!r} at {k * length / n:.6g} m" for k in (before, before + 1))
-        part = Fraction(s / length).limit_denominator(MOST_ELEMENTS)
+        part = Fraction(s / length).limit_denominator(MOST_TRIED)
         enough = -(-n // part.denominator) * part.denominator
         advice = f"elements = {enough} puts one there (now {n})"
         if abs(float(part) - s / length) > SAME_PLACE:
-            advice = f"no number of elements up to {MOST_ELEMENTS} puts one there: take one of these"
+            advice = f"no number of elements up to {MOST_TRIED} puts one there: take one of these"
         raise ValueError(f"{where}: there is no node at {s:g} m; the nearest are {near}; {advice}")
 
     def poses(self, s: Any) -> np.ndarray:

@@ -197,7 +197,7 @@ class Parts:
         seen: set[str] = set()
         while body != GROUND:
             joint = self.held.get(body)
-            if joint is None or joint.kind != "weld" or body in seen:
+            if joint is None or joint.nv or body in seen:
                 return False
             seen.add(body)
             body = joint.parent

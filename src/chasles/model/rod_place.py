@@ -58,7 +58,7 @@ def with_names(item: Any, rename: Callable[[str], str]) -> Any:
     return replace(item, **changes) if changes else item
 
 
-class Places:
+class NodePlaces:
     """What names by arc length mean in a system with these rods; `taken`: names of other things, which come first."""
 
     def __init__(self, rods: Sequence[Rod], reduced: Sequence[str] = (), taken: Collection[str] = ()):

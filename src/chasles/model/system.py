@@ -27,7 +27,7 @@ from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_nam
 from chasles.model.reduced import ReducedBody
 from chasles.model.rod import FREE_END, Rod
 from chasles.model.rod_parts import NodeFrame, OfRod, Parts, PlacedRods, RodElement, own_parts
-from chasles.model.rod_place import MARK, Places, with_names, written
+from chasles.model.rod_place import MARK, NodePlaces, with_names, written
 from chasles.model.suggestion import meant
 from chasles.registry import service
 
@@ -203,9 +203,9 @@ class System:
         return name if MARK not in written(name) else self._places.name(name, where)
 
     @property
-    def _places(self) -> Places:
+    def _places(self) -> NodePlaces:
         taken = {item.name for item in (*own_parts(self.bodies), *own_parts(self.frames))}
-        return Places(self.rods, [item.name for item in self.reduced], taken)
+        return NodePlaces(self.rods, [item.name for item in self.reduced], taken)
 
     def place(self, name: str, where: str = "place") -> tuple[str, tuple[float, ...]]:
         """The body of a body, frame or the ground by its name, and the origin there [m]."""

@@ -48,7 +48,7 @@ def refresh(function: Any) -> None:
             value.recompile()
 
 
-class Addresses:
+class UserAddresses:
     """Where the machine code of a user's function is, by kind of its arguments: compiled on first use, and anew when
     something changed that it takes from outside. `make` compiles it and keeps what it made, for those who have its
     address already."""

@@ -16,7 +16,7 @@ from chasles.constrained.group import on_se3
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.lie import se3, so3
-from chasles.simulation.adjoint.factors import Factors
+from chasles.simulation.adjoint.factors import BalancedFactors
 
 CHUNK, NUMBERS = 64, 4e5  # steps whose derivatives are in memory at once, and numbers of their matrices
 
@@ -174,7 +174,7 @@ class AlphaAdjoint:
     def __init__(self, residuals: BodyResiduals, method: GeneralizedAlpha, run: Replayed):
         self.residuals, self.run, self.method = residuals, run, method
         self.n, self.turning = residuals.n, on_se3(residuals.mechanism)
-        self.metric, self.columns = residuals.metric(method.metric), Columns(residuals, method.index == 2)
+        self.metric, self.columns = residuals.metric(method.metric), EquationColumns(residuals, method.index == 2)
         am, af, _, _ = method.coefficients
         self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
 
@@ -217,7 +217,7 @@ class AlphaAdjoint:
         return PointSlopes(by_pose, by_velocity, in_space, R, so3.hat(pushed))
 
 
-class Columns:
+class EquationColumns:
     """Where residuals are that generalized alpha solves for: of motion, of what is held (rows of constraints, and
     accelerations of rotors), and of places with index 2. Rows without an equation are left out."""
 
@@ -250,7 +250,7 @@ class StepsBack:
         self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
         self.matrix = self._matrix(points.in_space[1:])
         self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
-        self.factors: Factors = Factors(self.matrix, later.factors if later else None)
+        self.factors: BalancedFactors = BalancedFactors(self.matrix, later.factors if later else None)
 
     def _slopes(self, points: PointSlopes) -> np.ndarray:
         """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""

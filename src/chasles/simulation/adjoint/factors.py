@@ -29,11 +29,11 @@ class Band:
         return band
 
 
-class Factors:
+class BalancedFactors:
     """Matrices of one form (steps, rows, rows), ready to be solved with one by one, with rows and columns of about one
     size. If an order of the unknowns leaves only a narrow band, as of long chains, factors are those of the band."""
 
-    def __init__(self, matrices: np.ndarray, before: Factors | None = None):
+    def __init__(self, matrices: np.ndarray, before: BalancedFactors | None = None):
         """before: others of the same form, whose band may serve here too."""
         self.matrices = matrices
         self.columns = np.abs(matrices).max(axis=1)
@@ -72,4 +72,4 @@ class Factors:
 
 def solve_transposed(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve matrixᵀ w = right."""
-    return Factors(np.ascontiguousarray(matrix.T)[None]).solve(0, right)
+    return BalancedFactors(np.ascontiguousarray(matrix.T)[None]).solve(0, right)
