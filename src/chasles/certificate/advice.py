@@ -10,7 +10,7 @@ import numpy as np
 from chasles.certificate import mesh, voices
 from chasles.certificate.companion import FINEST
 from chasles.certificate.stiff import FIRST_STEP
-from chasles.certificate.verdict import ERROR, NOT_JUDGED, PASSED, Certificate
+from chasles.certificate.verdict import ERROR, MESH, NOT_JUDGED, PASSED, Certificate
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.model.law import PythonLaw
 from chasles.simulation.laws.samples import items_with_laws
@@ -49,8 +49,8 @@ def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:
         lines.append("the method damps a fast part: if you want that, certify(run, without=[...]) leaves it out")
     if ERROR not in failed and voices.EVENTS in failed:
         lines.append("events are closer together than steps: set max_step=... below the time between them")
-    if mesh.MESH in failed:
-        lines.append(mesh.elements_for(judge, failed[mesh.MESH].value, judge.limits[mesh.MESH]))
+    if MESH in failed:
+        lines.append(mesh.elements_for(judge, failed[MESH].value, judge.limits[MESH]))
     if voices.POSITION in failed or voices.VELOCITY in failed:
         lines.append('use stabilization="projection", or smaller steps')
     if judge.lost:

@@ -16,7 +16,7 @@ from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
 from chasles.certificate.loads import pull_of
 from chasles.certificate.movement import Movement, Scale, movement, scale_of
-from chasles.certificate.verdict import ERROR, Certificate, Finding, by_words
+from chasles.certificate.verdict import ERROR, MESH, Certificate, Finding, by_words
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
@@ -36,7 +36,7 @@ TOLERANCES: Mapping[str, float] = {
     voices.POSITION: 1e-6,
     voices.VELOCITY: 1e-4,
     voices.DRIVES: 1e-2,
-    mesh.MESH: 1e-2,
+    MESH: 1e-2,
     rods.ELEMENT_TURN: 1.0,
     rods.FIBER_STRAIN: math.inf,
 }
@@ -259,7 +259,7 @@ class Judge:
         self.motion = self.moved(t, y)
         missing = self._compare(t, y)
         self.say_voices(self.made(t, y), self.motion)
-        self.findings += mesh.mesh_of_rods(self, t, y, self.limits[mesh.MESH])
+        self.findings += mesh.mesh_of_rods(self, t, y, self.limits[MESH])
         self.findings += voices.drives(self.run.mechanism.system, start, end, self.rng, self.limits[voices.DRIVES])
         if isinstance(task.method, RKMK | Exponentials):
             self.findings.append(voices.repetition(task, len(steps.times), steps.repeated(task, task.method, end)))

@@ -13,6 +13,7 @@ import numpy as np
 from chasles.certificate import checkpoints, companion, mesh, voices
 from chasles.certificate.features import features
 from chasles.certificate.stiff import MORE
+from chasles.certificate.verdict import MESH
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Occurrence
 from chasles.integrate.stepper import helping
@@ -69,7 +70,7 @@ def judge_sampled(judge: Judge) -> str:
             missing += "is not known; give the controller as a function of t, q and v alone"
     judge.say_error(t, how, missing)
     judge.say_voices(judge.made(edges, states, np.concatenate([inputs, inputs[-1:]])), judge.moved(edges, states))
-    judge.findings += mesh.mesh_of_rods(judge, edges, states, judge.limits[mesh.MESH])
+    judge.findings += mesh.mesh_of_rods(judge, edges, states, judge.limits[MESH])
     judge.findings += voices.events(run, occurrences, edges[0], edges[-1])
     return ""
 

@@ -9,7 +9,7 @@ import numpy as np
 from chasles.certificate import checkpoints, companion, mesh, voices
 from chasles.certificate.features import features
 from chasles.certificate.stiff import MORE
-from chasles.certificate.verdict import Finding
+from chasles.certificate.verdict import MESH, Finding
 from chasles.integrate.stepper import helping
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.runaway import LARGEST_USABLE
@@ -51,7 +51,7 @@ def judge_transitions(judge: Judge) -> str:
     judge.errors = judge.scale(judge.motion, other).errors(judge.motion, other)
     judge.say_error(t, "by an adaptive run of order 8 with its own times of sticking, slipping and impacts")
     judge.say_voices(judge.made(t, y), judge.motion)
-    judge.findings += mesh.mesh_of_rods(judge, t, y, judge.limits[mesh.MESH])
+    judge.findings += mesh.mesh_of_rods(judge, t, y, judge.limits[MESH])
     judge.findings += voices.drives(judge.run.mechanism.system, start, end, judge.rng, judge.limits[voices.DRIVES])
     judge.findings += voices.events(judge.run, made.events, start, end)
     if not any(found.event.terminal for found in judge.run.solution.events):  # where one ended the run is no step's end

@@ -16,7 +16,7 @@ from chasles.kernel.lanes import WIDTH
 from chasles.kernel.late import carray, compiler_error, with_numba
 from chasles.kernel.policy import kernel, native
 from chasles.model.law import C_SIGNATURE, LAW_TEXT, Law, PythonLaw
-from chasles.model.user_function import Addresses
+from chasles.model.user_function import UserAddresses
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
 _POINTER = ctypes.POINTER(ctypes.c_double)
@@ -87,7 +87,7 @@ class LawTangent:
 
 def _compiled(law: Law, varied: bool) -> int:
     """Address of a compiled law on duals; compiled once for the constants that it uses."""
-    found: Addresses = law.__dict__.setdefault("_on_duals", Addresses(law, functools.partial(_made, law)))
+    found: UserAddresses = law.__dict__.setdefault("_on_duals", UserAddresses(law, functools.partial(_made, law)))
     return found.of(varied)
 
 
