@@ -17,8 +17,8 @@ def solver():
     return ChaslesSolver()
 
 
-def result(solver, name, **more):
-    found = bench.run(registry.load_experiment(name), solver, n_elements=8, **more)
+def result(solver, name, elements=8):
+    found = bench.run(registry.load_experiment(name), solver, n_elements=elements)
     assert found.outcome == "completed", found.failure
     return found
 
@@ -55,5 +55,6 @@ def test_contact_is_not_supported(solver, name):
 
 @pytest.mark.study
 def test_critical_twist(solver):
-    """Six rods that are twisted by driven ends; the measurement itself is good to half a percent."""
-    assert result(solver, "twist").metrics["critical_twist_error"] < 5e-3
+    """Six rods that are twisted by driven ends; the measurement itself is good to half a percent. With 8 elements too
+    few of them buckle to measure anything."""
+    assert result(solver, "twist", 16).metrics["critical_twist_error"] < 5e-3

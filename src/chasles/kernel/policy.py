@@ -93,7 +93,7 @@ def kernel(
     """
     if function is None:
         options = {"entry": entry, "allocates": allocates, "vectorized": vectorized, "shared": shared}
-        return lambda f: kernel(f, **options)  # type: ignore[call-overload]
+        return lambda f: kernel(f, **options)
     if not COMPILED:
         return Interpreted()(function) if entry else function
     if not entry:
