@@ -3,6 +3,7 @@ compile."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import linecache
@@ -97,7 +98,13 @@ def _unchanging(value: Any) -> bool:
 
 def _outside(function: Any, within: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
     """What a function takes from outside, by name; functions come after what they take themselves."""
-    plain = _plain(function)
+    plain = getattr(plain := _plain(function), "__func__", plain)  # of a method
+    if isinstance(plain, functools.partial):
+        given = {f"argument {name}": value for name, value in (*enumerate(plain.args), *sorted(plain.keywords.items()))}
+        for name, value in given.items():
+            yield from _leaves(name, value, set(), within)
+        yield from _outside(plain.func, within)
+        return
     if not inspect.isfunction(plain) or id(plain) in within or (within and _unchanging(plain)):
         return
     names = {name for code in _codes(plain.__code__) for name in code.co_names}
