@@ -15,7 +15,7 @@ SWEEPS, SPEED_SWEEPS = 20, 5  # at most, of positions and of velocities
 ROUNDING = 4e-16  # residuals this small, relative to what they are the difference of, are as good as none
 SPEED_ROUNDING = 4.0 * ROUNDING
 SLOW = 0.1  # a sweep that leaves more than this needs a factor of its own
-NOISE = 1e-13  # below this, what a sweep leaves is its rounding: that must not decide which factor velocities get
+NOISE = 10.0 * ROUNDING  # below this, what a sweep leaves is rounding: that must not decide whose factor speeds get
 STUCK = 0.5  # one that leaves more than this, after the first two, has come to rounding, or has no solution nearby
 
 
