@@ -121,7 +121,10 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
     speed = np.zeros(own.nv) if given[1] is None else own.tables.check_v(where, "v", given[1])
     guess = None if wanted.nothing else start  # what is not given at all is looked for everywhere
 
+    loose = _loose(own, start, t)
+
     def positions(names: Sequence[str]) -> np.ndarray:
+        names = [*names, *(name for name in loose if name not in names)]
         if wanted.mode is None:
             return own.assemble(guess, t, held=names)
         found = modes(where, undriven(own), start, names, t)
@@ -132,7 +135,7 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
         return found[wanted.mode - 1].q
 
     def velocities(names: Sequence[str]) -> np.ndarray:
-        return own.consistent_velocities(at, speed, t, names)
+        return own.consistent_velocities(at, speed, t, [*names, *(name for name in loose if name not in names)])
 
     at = _found(where, "coordinates", own, positions, held["q"], start, own.tree.coordinates)
     couplings = [item for item in own.system.constraints if isinstance(item, Coupling)]
@@ -149,6 +152,14 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
         found[0][mechanism.tree.coordinates[name]] = at[own.tree.coordinates[name]]
         found[1][mechanism.tree.velocities[name]] = speed[own.tree.velocities[name]]
     return found
+
+
+def _loose(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> list[str]:
+    """Free joints that no constraint depends on, as of nodes of rods: their bodies go with what carries them. Left
+    free, they would stay in space, where that takes the least effort."""
+    J, places = mechanism.constraint_rows(q, None, t).jacobian, mechanism.tree.velocities
+    joints = [joint for joint in mechanism.tree.joints if joint.nv and joint.traits.holds_nothing]
+    return [joint.name for joint in joints if not J[:, places[joint.name]].any()]
 
 
 def _named(given: Values | None, places: Mapping[str, slice]) -> Values | None:
