@@ -10,6 +10,7 @@ from chasles.assembly.equations import names_of
 from chasles.constraint.errors import AssemblyError
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import OfRod
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.start.assembly_modes import modes, undriven, with_joints
 from chasles.simulation.start.refusal import violated
@@ -155,11 +156,11 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
 
 
 def _loose(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> list[str]:
-    """Free joints that no constraint depends on, as of nodes of rods: their bodies go with what carries them. Left
-    free, they would stay in space, where that takes the least effort."""
+    """Joints of rods that no constraint depends on: the rod goes with what carries it. Left free, it would stay in
+    space, where that takes the least effort, and begin with large strains."""
     J, places = mechanism.constraint_rows(q, None, t).jacobian, mechanism.tree.velocities
-    joints = [joint for joint in mechanism.tree.joints if joint.nv and joint.traits.holds_nothing]
-    return [joint.name for joint in joints if not J[:, places[joint.name]].any()]
+    names = [joint.name for joint in mechanism.tree.joints if isinstance(joint, OfRod) and joint.name in places]
+    return [name for name in names if not J[:, places[name]].any()]
 
 
 def _named(given: Values | None, places: Mapping[str, slice]) -> Values | None:
