@@ -194,7 +194,8 @@ class Spline(ReferenceCurve):
         x, w = GAUSS
         half = (b - a) / 2.0
         speed = np.linalg.norm(self._spline((a + half)[:, None] + half[:, None] * x, 1), axis=2)
-        return half * (speed @ w)
+        lengths: np.ndarray = half * (speed @ w)
+        return lengths
 
     @property
     def length(self) -> float:
