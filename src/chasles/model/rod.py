@@ -18,10 +18,10 @@ from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.lie import se3
 from chasles.model.body import GROUND
-from chasles.model.expression_law import Expression
 from chasles.model.placement import as_numbers, check_name
 from chasles.model.rod_curve import ReferenceCurve
 from chasles.model.rod_intrinsic import settled
+from chasles.model.rod_load import Load, Mass
 from chasles.model.rod_section import Material, Section, Stiffness, between
 from chasles.model.suggestion import meant
 
@@ -36,33 +36,6 @@ MOST_TRIED = 100  # up to which a number is looked for that has a node at a plac
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 # Gauss' points in an element and their weights
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
-
-
-@dataclass(frozen=True)
-class Load:
-    """A load along all of a rod, for a unit of its length: torque [N m/m] and force [N/m], six numbers or expressions
-    of t. representation: "hybrid" (in the axes of space, as snow or wind) or "body" (it turns with the sections, as
-    pressure and thrust do)."""
-
-    value: Any
-    representation: str = "hybrid"
-
-    def __post_init__(self) -> None:
-        if self.representation not in ("hybrid", "body"):
-            raise ValueError(f'load: representation is {self.representation!r}; expected "hybrid" or "body"')
-        if not isinstance(self.value, Sequence | np.ndarray) or isinstance(self.value, str) or len(self.value) != 6:
-            raise ValueError(f"load: value is {self.value!r}; expected six numbers or expressions of t")
-        settled = (x if isinstance(x, str) else float(as_numbers("load", "value", x, ())) for x in self.value)
-        values = tuple(settled)
-        object.__setattr__(self, "value", values)
-        try:
-            Expression(values)
-        except ValueError as error:
-            raise ValueError(f"load: {error}") from None
-
-    def on(self, length: float) -> tuple[float | str, ...]:
-        """What it is on a length [m]."""
-        return tuple(f"({x}) * {length!r}" if isinstance(x, str) else length * x for x in self.value)
 
 
 class RodMesh(NamedTuple):
@@ -97,7 +70,7 @@ class Rod:
     and the one of most codes; with strains but no modes the order is 2. damping [s]: stresses that follow the rate of
     strain, 2 ζ/ω for a part ζ of critical damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4;
     "offset" with few elements), "offset" or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end
-    acts on the body there.
+    acts on the body there. added: `rods.Mass` at places along it.
 
     strains: those it has, if not all: of "twist", "bend_y", "bend_z", "stretch", "shear_y" and "shear_z". Its elements
     are then joints with a spring for each, for joint coordinates. modes: how many polynomials each of these strains is
@@ -122,6 +95,7 @@ class Rod:
     strains: Sequence[str] = ()
     modes: int | None = None
     intrinsic: Any = ()
+    added: Sequence[Mass] = ()
 
     def __post_init__(self) -> None:
         check_name("Rod", self.name)
@@ -148,10 +122,13 @@ class Rod:
         if not (isinstance(self.elements, int | np.integer) and self.elements >= 1) or self.elements is True:
             raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more")
         object.__setattr__(self, "elements", int(self.elements))
-        loads = (self.loads,) if isinstance(self.loads, Load) else self.loads
-        object.__setattr__(self, "loads", tuple(loads) if isinstance(loads, Sequence) else (loads,))
-        if not all(isinstance(load, Load) for load in self.loads):
-            raise ValueError(f"{where}: loads is {self.loads!r}; expected a list of chasles.rods.Load(...)")
+        for name, kind in (("loads", Load), ("added", Mass)):
+            given = getattr(self, name)
+            items = tuple(given) if isinstance(given, Sequence) else (given,)
+            if not all(isinstance(item, kind) for item in items):
+                expected = f"a list of chasles.rods.{kind.__name__}(...)"
+                raise ValueError(f"{where}: {name} is {items!r}; expected {expected}")
+            object.__setattr__(self, name, items)
         self._check_ends(where)
         self._check_strains(where)
         object.__setattr__(self, "intrinsic", settled(where, self.intrinsic, self.strains, STRAINS))

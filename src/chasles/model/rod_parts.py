@@ -182,14 +182,18 @@ class Parts:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
                 if body != GROUND:
                     self._added.setdefault(body, []).append(end_inertia(rod, k, frame))
+        for mass in rod.added:
+            body, frame = places[rod.nodes.index(rod.at(mass.at, f"{where}: added mass"))]
+            if body != GROUND:
+                self._added.setdefault(body, []).append(spatial.transform(mass.spatial, np.array(frame)))
 
     def _loads(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         """Loads along a rod, on its nodes; on a welded end they act on what carries it, if that moves."""
-        shares = rod.weights * (rod.length / rod.elements)
+        shares, along = rod.weights * (rod.length / rod.elements), rod.mesh.s
         for m, load in enumerate(rod.loads):
-            for node, share, (body, frame) in zip(rod.nodes, shares, places, strict=True):
+            for node, s, share, (body, frame) in zip(rod.nodes, along, shares, places, strict=True):
                 if body == node or not self._stands(body):
-                    value = load.on(float(share))
+                    value = load.on(float(s), float(share))
                     self.forces.append(NodeLoad(f"{node} load {m}", body, value, load.representation, frame=frame))
 
     def _stands(self, body: str) -> bool:
