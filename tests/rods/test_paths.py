@@ -77,13 +77,9 @@ def test_a_column_leaves_its_axis_where_it_buckles(side):
 def test_branches_that_there_are_not():
     path = rods.load_path(column(5.0), (0, 15), max_step=0.3)
     (double,) = path.bifurcations
-    with pytest.raises(
-        ValueError, match=f"several paths leave point {double} at once, as of a column that bends alike"
-    ):
+    with pytest.raises(ValueError, match=f"several paths leave point {double} at once"):
         path.branch(double)
-    with pytest.raises(
-        ValueError, match=rf"point is 0; expected the number of a bifurcation of this path \({double}\)"
-    ):
+    with pytest.raises(ValueError, match=rf"point is 0; .* a bifurcation of this path \({double}\)"):
         path.branch(0)
     with pytest.raises(ValueError, match="side is 0; expected 1 or -1"):
         path.branch(double, 0)

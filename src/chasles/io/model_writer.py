@@ -19,9 +19,9 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
 from chasles.model.rod import Rod
+from chasles.model.rod_load import Mass
 from chasles.model.rod_parts import own_parts
 from chasles.model.rod_place import written
-from chasles.model.rod_load import Mass
 from chasles.model.rod_section import Section
 from chasles.model.system import EARTH, System
 

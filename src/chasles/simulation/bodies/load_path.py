@@ -69,8 +69,8 @@ class LoadPath:
             raise ValueError(f"branch: side is {side!r}; expected 1 or -1")
         if abs(int(self.unstable[point + 1]) - int(self.unstable[point - 1])) > 1:
             raise ValueError(
-                f"branch: several paths leave point {point} at once, as of a column that bends alike in all directions; "
-                "make it somewhat stiffer in one of them"
+                f"branch: several paths leave point {point} at once, as of a column that bends alike in all "
+                "directions; make it somewhat stiffer in one of them"
             )
         return self._follow(self._follow.path.leaving(self._points[point], side))
 
