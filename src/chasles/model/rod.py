@@ -22,7 +22,7 @@ from chasles.model.placement import as_numbers, check_name
 from chasles.model.rod_curve import ReferenceCurve
 from chasles.model.rod_intrinsic import settled
 from chasles.model.rod_load import Load, Mass
-from chasles.model.rod_section import Material, Section, Stiffness, between
+from chasles.model.rod_section import Material, Section, Stiffness, between, check_taper
 from chasles.model.suggestion import meant
 
 FREE_END = "free"
@@ -33,6 +33,7 @@ MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half 
 FEWEST = 8  # elements from which on Gregory's weights are used
 SAME_PLACE = 1e-6  # of the length of a rod: arc lengths are given with so many digits
 MOST_TRIED = 100  # up to which a number is looked for that has a node at a place
+MOST = 100_000  # elements
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 # Gauss' points in an element and their weights
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
@@ -107,6 +108,7 @@ class Rod:
             raise ValueError(f"{where}: section is {self.section!r}; expected one such as chasles.rods.Circle(...)")
         if len(sections) > 2 or len({type(one) for one in sections}) != 1:
             raise ValueError(f"{where}: has sections {sections!r}; expected one, or two of a kind for a tapered rod")
+        check_taper(where, sections[0], sections[-1])
         object.__setattr__(self, "section", sections[0] if sections[0] == sections[-1] else tuple(sections))
         if not isinstance(self.material, Material | None) or (self.material is None and not self._stiff):
             raise ValueError(f"{where}: material is {self.material!r}; expected chasles.rods.Material(E=..., ...)")
@@ -119,8 +121,8 @@ class Rod:
         for name, known in (("element", ELEMENTS), ("masses", MASSES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{where}: {name} is {getattr(self, name)!r}; expected one of {', '.join(known)}")
-        if not (isinstance(self.elements, int | np.integer) and self.elements >= 1) or self.elements is True:
-            raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more")
+        if not isinstance(self.elements, int | np.integer) or not 1 <= self.elements <= MOST or self.elements is True:
+            raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more, at most {MOST}")
         object.__setattr__(self, "elements", int(self.elements))
         for name, kind in (("loads", Load), ("added", Mass)):
             given = getattr(self, name)

@@ -237,10 +237,31 @@ class Stiffness(Section):
 
 def between(first: Section, second: Section, part: float) -> Section:
     """The section at a part of the way from one to another of its kind, dimensions in proportion."""
-    if first is second or part == 0.0:
-        return first
+    if first is second or part in (0.0, 1.0):
+        return second if part == 1.0 else first
+    values = [_mixed(getattr(first, item.name), getattr(second, item.name), part) for item in fields(first)]  # type: ignore[arg-type]
+    return type(first)(*values)
 
-    def mixed(one: Any, other: Any) -> Any:
-        return None if one is None else (1.0 - part) * np.array(one) + part * np.array(other)
 
-    return type(first)(*(mixed(getattr(first, item.name), getattr(second, item.name)) for item in fields(first)))  # type: ignore[arg-type]
+def _mixed(one: Any, other: Any, part: float) -> Any:
+    if one is None or other is None:
+        return None
+    a, b = np.array(one), np.array(other)
+    infinite = np.isinf(a)
+    found = (1.0 - part) * np.where(infinite, 0.0, a) + part * np.where(infinite, 0.0, b)
+    return np.where(infinite, np.inf, found)
+
+
+def check_taper(where: str, first: Section, second: Section) -> None:
+    """ValueError if there is nothing between two sections of one kind."""
+    for item in fields(first):  # type: ignore[arg-type]
+        one, other = getattr(first, item.name), getattr(second, item.name)
+        if (one is None) != (other is None):
+            raise ValueError(f"{where}: {item.name} is {one} and {other} at its ends; give both sections, or none, one")
+        if one is None or isinstance(one, str):
+            continue
+        if np.shape(one) != np.shape(other):
+            shapes = f"{np.shape(one)} and {np.shape(other)}"
+            raise ValueError(f"{where}: {item.name} has shapes {shapes} at its ends; expected the same")
+        if (np.isinf(one) != np.isinf(other)).any():
+            raise ValueError(f"{where}: shear stiffness is infinite at one end only; expected both ends, or none")
