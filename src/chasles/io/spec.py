@@ -18,6 +18,7 @@ from chasles.model.cam import Cam
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.reduced import ReducedBody
 from chasles.model.rod import STRAINS, Rod
+from chasles.model.rod_polygon import Polygon
 from chasles.screw import shape
 
 
@@ -385,6 +386,17 @@ SECTION_SPECS = {
         {
             "width": Entry("number", "along y [m]", required=True),
             "height": Entry("number", "along z [m]", required=True),
+            "shear": SHEAR,
+        },
+    ),
+    "polygon": KindSpec(
+        Polygon,
+        "a full polygon",
+        {
+            "points": Entry(
+                "points", "corners (y, z) of the outline in their order, about any origin [m]", required=True
+            ),
+            "J": Entry("number", "torsion constant, by default computed [m^4]"),
             "shear": SHEAR,
         },
     ),

@@ -41,8 +41,8 @@ POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2)
 
 class RodMesh(NamedTuple):
     """A rod as its elements are made: arc lengths and frames of the nodes in that of its curve, and of the elements
-    length, X₀, F₀, compliance, the number c (`force.rod`), and what multiplies X' of damping; masses, moments about
-    the nodes' axes and centers of the nodes."""
+    length, X₀, F₀, compliance, the number c (`force.rod`), and what multiplies X' of damping; masses, inertia
+    about their centers (3x3) and these centers of the nodes."""
 
     s: np.ndarray
     poses: np.ndarray
@@ -308,14 +308,14 @@ class Rod:
         return weights
 
     def _lumped(self, s: np.ndarray, L: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Masses, moments and centers of the nodes (along x). The rotary inertia is that of the section alone: with
+        """Masses, inertia and centers of the nodes (along x). The rotary inertia is that of the section alone: with
         that of the piece, m L²/12, the order would be 2."""
         weights, offset = self.weights, np.zeros(self.elements + 1)
         if self.masses != "trapezoid" and not self._by_gregory:
             offset[[0, -1]] = L / 6.0, -L / 6.0
         if isinstance(self.section, Section):
             mass, moments = self.section.mass(self.material)
-            return mass * L * weights, np.outer(L * weights, moments), offset
+            return mass * L * weights, (L * weights)[:, None, None] * moments, offset
         own = [self._section_at(x).mass(self.material) for x in s]
         masses = np.array([mass for mass, _ in own])
-        return masses * L * weights, np.array([moments for _, moments in own]) * (L * weights)[:, None], offset
+        return masses * L * weights, np.array([moments for _, moments in own]) * (L * weights)[:, None, None], offset

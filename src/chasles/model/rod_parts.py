@@ -351,7 +351,7 @@ def own_parts(items: Sequence[Any]) -> tuple[Any, ...]:
 def end_inertia(rod: Rod, k: int, frame: tuple[float, ...]) -> np.ndarray:
     """Inertia of the node at an end that is welded to a body, 6x6 in the body's frame."""
     mesh = rod.mesh
-    mass, moments, R = mesh.mass[k], np.diag(mesh.moments[k]), quaternion_to_matrix(np.array(frame[:4]))
+    mass, moments, R = mesh.mass[k], mesh.moments[k], quaternion_to_matrix(np.array(frame[:4]))
     center = pose_group.act(np.array(frame), np.array([mesh.offset[k], 0.0, 0.0]))
     turned = R @ moments @ R.T + mass * ((center @ center) * np.eye(3) - np.outer(center, center))
     return np.asarray(spatial.from_parameters(np.concatenate([[mass], mass * center, turned[np.triu_indices(3)]])))

@@ -72,7 +72,7 @@ def weightless_as_heavy(system: System) -> System:
 
     rods = []
     for rod in system.rods:
-        if not rod.mesh.mass.all() or not rod.mesh.moments.all():
+        if not rod.mesh.mass.all() or not np.einsum("nii->ni", rod.mesh.moments).all():
             rod = heavy(rod, little / float(heavy(rod, 1.0).mesh.mass.sum()))
         rods.append(rod)
     return replace(system, rods=rods) if any(isinstance(body, RodNode) for body in system.bodies) else system
