@@ -80,6 +80,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "poses": {"type": "array", "items": _POSE, "minItems": 1},
     "formulas of u": _numbers(3),
     "several vectors": {"type": "array", "items": _numbers(3), "minItems": 2},
+    "points": {"type": "array", "items": _numbers(2)},
     "screws": {"type": "array", "items": _numbers(6)},
     "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},
     "six by six": {"anyOf": [_numbers(6), {"type": "array", "items": _numbers(6), "minItems": 6, "maxItems": 6}]},

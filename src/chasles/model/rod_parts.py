@@ -182,10 +182,10 @@ class Parts:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
                 if body != GROUND:
                     self._added.setdefault(body, []).append(end_inertia(rod, k, frame))
-        for mass in rod.added:
-            body, frame = places[rod.nodes.index(rod.at(mass.at, f"{where}: added mass"))]
+        for one in rod.added:
+            body, frame = places[rod.nodes.index(rod.at(one.at, f"{where}: added mass"))]
             if body != GROUND:
-                self._added.setdefault(body, []).append(spatial.transform(mass.spatial, np.array(frame)))
+                self._added.setdefault(body, []).append(spatial.transform(one.spatial, np.array(frame)))
 
     def _loads(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         """Loads along a rod, on its nodes; on a welded end they act on what carries it, if that moves."""

@@ -56,7 +56,7 @@ class Polygon(Section):
         object.__setattr__(self, "shear", tuple(shear.tolist()))
         if self.J is not None:
             object.__setattr__(self, "J", float(as_numbers(self.what, "J", self.J, ())))
-            if not self.J > 0.0:  # type: ignore[operator]
+            if not self.J > 0.0:
                 raise ValueError(f"{self.what}: J is {self.J:g}; expected a positive number [m⁴]")
         _check_simple(self.what, points)
 

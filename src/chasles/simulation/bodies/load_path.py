@@ -26,7 +26,7 @@ INVERSE = 4  # iterations for the displacement that has the least stiffness
 
 class PathPoint(NamedTuple):
     """A point of a path: the factor of the loads, the iterate there, the direction in which the path goes on (unknowns
-    and load), how many displacements lower the energy, and whether another path than that ahead crosses here."""
+    and load), and how many displacements lower the energy. leaving: the path ahead is not the one it was found on."""
 
     load: float
     at: StaticIterate
