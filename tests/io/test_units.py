@@ -225,5 +225,5 @@ def test_a_unit_may_begin_with_a_one():
     assert Reader({}, {}).number("6 1/mm", ("1/m",)) == 6000.0
     assert Reader({}, {}).number("2 1/s", None) == 2.0
     assert Reader({"m": 4.0}, {}).number("61/m", None) == 61 / 4.0
-    with pytest.raises(ValueError, match="'6 1/x'.*'x' is unknown|unit '1/x': 'x' is unknown"):
+    with pytest.raises(ValueError, match=r"unit '1/x': 'x' is unknown"):
         Reader({}, {}).number("6 1/x", ("1/m",))

@@ -176,7 +176,9 @@ def test_explicit_steps_up_to_the_time_of_waves_through_an_element():
     run = ch.simulate(system, (0, 500 * 0.75 * wave), step=0.75 * wave, **how)
     energies = run.energies
     assert np.ptp(energies.total) < 1e-9 * np.ptp(energies.gravity)
-    early = run.t < 1 / np.sqrt(2e9 / 1100)  # nothing of the clamp has come to the tip yet, not even the fastest waves
-    assert run["r@1"].position[early, 2] == pytest.approx(-9.81 / 2 * run.t[early] ** 2, rel=1e-9, abs=1e-15)
+    early = run.t < 1 / np.sqrt(
+        2e9 / 1100
+    )  # the clamp is not felt at the tip yet, but for a little that meshes let ahead
+    assert run["r@1"].position[early, 2] == pytest.approx(-9.81 / 2 * run.t[early] ** 2, rel=1e-7, abs=1e-13)
     with pytest.warns(RuntimeWarning):
         assert not ch.simulate(system, (0, 500 * 1.1 * wave), step=1.1 * wave, **how).success
