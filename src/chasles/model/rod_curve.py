@@ -206,7 +206,7 @@ class Spline(ReferenceCurve):
         knots, known = self._spline.x, self._lengths
         piece = np.clip(np.searchsorted(known, s, "right") - 1, 0, len(knots) - 2)
         start, before = knots[piece], known[piece]
-        u = start + (knots[piece + 1] - start) * (s - before) / (known[piece + 1] - before)
+        u: np.ndarray = start + (knots[piece + 1] - start) * (s - before) / (known[piece + 1] - before)
         for _ in range(8):
             off = before + self._arc(start, u) - s
             u = u - off / np.linalg.norm(self._spline(u, 1), axis=1)
