@@ -86,7 +86,7 @@ def test_runs_that_did_not_end_need_no_law_either(tmp_path, monkeypatch, stop):
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     end = 50.0 if stop == "interrupted" else 0.5  # a quick machine takes hundreds of steps before it sees Ctrl-C
-    options = {"step": 1e-3, "method": "rk4", "events": [ch.Event(late)], "certificate": False, "progress": False}
+    options = {"step": 4e-3, "method": "rk4", "events": [ch.Event(late)], "certificate": False, "progress": False}
     try:
         ch.simulate(linkage(False), (0.0, end), q={"a": 0.1}, file=file, **options)
     except KeyboardInterrupt:
