@@ -363,11 +363,11 @@ def test_a_kink_is_found_out_and_a_strong_curve_is_not_one():
     curved, plain = (
         ch.sensitivities(system, (0.0, 0.1), [0.4], parameters={name: value}, step=0.01)[name]
         for system, name, value in (
-            (lambda phase: swing(0.5 + 0.1 * np.sin(phase)), "phase", 10.0),
-            (swing, "length", 0.5 + 0.1 * np.sin(10.0)),
+            (lambda phase: swing(0.5 + 0.1 * np.sin(phase)), "phase", 14.0),
+            (swing, "length", 0.5 + 0.1 * np.sin(14.0)),
         )
     )
-    np.testing.assert_allclose(curved, 0.1 * np.cos(10.0) * plain, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(curved, 0.1 * np.cos(14.0) * plain, rtol=1e-7, atol=1e-10)
 
 
 def test_a_parameter_in_the_code_of_a_law_is_refused():
