@@ -19,6 +19,7 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
 from chasles.model.rod import Rod
+from chasles.model.rod_load import Mass
 from chasles.model.rod_parts import own_parts
 from chasles.model.rod_place import written
 from chasles.model.rod_section import Section
@@ -104,9 +105,16 @@ def _rod(rod: Rod) -> dict[str, Any]:
         entry["material"] = _thing(rod.material)
     if rod.loads:
         entry["loads"] = [_thing(load) for load in rod.loads]
+    if rod.added:
+        entry["added"] = [_mass(mass) for mass in rod.added]
     if rod.intrinsic:
         entry["intrinsic"] = dict(rod.intrinsic)
     return entry
+
+
+def _mass(mass: Mass) -> dict[str, Any]:
+    entry = {"at": mass.at, "mass": mass.mass, "com": mass.com, "inertia": _inertia(np.array(mass.inertia))}
+    return {key: value for key, value in entry.items() if key in ("at", "mass") or np.any(value)}
 
 
 def _entry(section: str, values: Mapping[str, Any]) -> list[str]:
