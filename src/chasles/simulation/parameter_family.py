@@ -9,6 +9,7 @@ dependence that is not smooth is found out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from chasles.relative.mechanism import Mechanism
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
 CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
 FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
+ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
 AGREEMENT = 1e-7  # of the results of two steps, relative to the largest derivative
 
 
@@ -63,10 +65,12 @@ class Family:
 
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
-        value, base = self.values[name], function(self.base)
+        value, found = self.values[name], self.along(name, index, function)
         size = STEP * (abs(value.flat[index]) or 1.0)
-        coarse = self.differenced(name, index, function)
-        fine = self.differenced(name, index, function, 0.5)
+        if (simple := _of_quadratic(found, size)) is not None:
+            return simple
+        coarse, fine = (_difference(found, share * size, name) for share in (1.0, 0.5))
+        base = found(0.0)
         rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
         off = np.abs(coarse - fine).max(initial=0.0)
         if not off <= AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding:
@@ -76,20 +80,26 @@ class Family:
             )
         return coarse
 
-    def differenced(
-        self, name: str, index: int, function: Callable[[Any], np.ndarray], share: float = 1.0
-    ) -> np.ndarray:
-        """The same, not compared with another size: for functions that were; share: of the usual size."""
-        value = self.values[name]
+    def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """The same, not compared with another size: for functions that were."""
+        size = STEP * (abs(self.values[name].flat[index]) or 1.0)
+        return _difference(self.along(name, index, function), size, name)
 
+    def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
+        """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
+        value, base = self.values[name], function(self.base)
+
+        @cache
         def at(offset: float) -> np.ndarray:
+            if offset == 0.0:
+                return base
             shifted = value.copy()
             shifted.flat[index] += offset
             mechanism = self.mechanism({name: shifted})
             require_same(self.base, mechanism, name)
             return function(mechanism)
 
-        return _difference(at, function(self.base), share * STEP * (abs(value.flat[index]) or 1.0), name)
+        return at
 
     def table_derivative(
         self, name: str, index: int, numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]
@@ -116,7 +126,20 @@ class Family:
         return change
 
 
-def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, name: str) -> np.ndarray:
+def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
+    """The derivative of numbers that are polynomials of second order in a parameter, as most are in masses, moments
+    and stiffnesses: two sizes of differences agree to rounding. None for others."""
+    try:
+        far, near = _minus(at(h), at(-h)) / (2 * h), _minus(at(0.5 * h), at(-0.5 * h)) / h
+    except NoDerivativeError:
+        raise
+    except ValueError:
+        return None
+    size = np.abs(np.where(np.isfinite(at(h)), at(h), 0.0))
+    return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
+
+
+def _difference(at: Callable[[float], np.ndarray], h: float, name: str) -> np.ndarray:
     """Central difference, or one-sided where the system does not exist on the other side (a damping below zero)."""
     try:
         pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
@@ -127,7 +150,7 @@ def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, n
         refused = error
     for side in (h, -h):
         try:
-            points = [_minus(at(k * side), base) for k in range(1, 9)]
+            points = [_minus(at(k * side), at(0.0)) for k in range(1, 9)]
             return np.tensordot(FORWARD[1:], points, 1) / side
         except ValueError:
             continue
