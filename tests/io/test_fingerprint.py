@@ -3,10 +3,12 @@
 import hashlib
 import importlib.util
 import inspect
+from functools import partial
 
 from chasles.io.result.fingerprint import fingerprint, is_same
 from chasles.model.user_function import constants_of
 
+FACTOR = 1.0
 PLAIN = "def push(t, q):\n    return 2.0 * t + FACTOR * q\n"
 SAME = """# a comment
 def push(t: float, q) -> float:
@@ -48,3 +50,43 @@ def test_lambdas_and_objects():
     one = lambda t: 2 * t  # noqa: E731
     assert is_same(one, fingerprint(one))
     assert is_same(len, fingerprint(len))
+
+
+class Doubled:
+    def __call__(self, t):
+        return 2.0 * t
+
+
+class Halved:
+    def __call__(self, t):
+        return 0.5 * t
+
+
+def scaled(factor, t):
+    return factor * t
+
+
+def shifted(factor, t):
+    return factor + t
+
+
+def test_objects_and_partial_functions_are_told_apart():
+    """All of them had one hash, so that runs and studies went on with another function."""
+    assert is_same(Doubled(), fingerprint(Doubled()))
+    assert not is_same(Halved(), fingerprint(Doubled()))
+    three = fingerprint(partial(scaled, 3.0))
+    assert is_same(partial(scaled, 3.0), three)
+    for other in (partial(scaled, 4.0), partial(shifted, 3.0), partial(scaled, factor=3.0)):
+        assert not is_same(other, three)
+
+
+def test_constants_of_methods_count(monkeypatch):
+    class Pull:
+        def push(self, t):
+            return FACTOR * t
+
+    monkeypatch.setitem(globals(), "FACTOR", 2.0)
+    stored = fingerprint(Pull().push)
+    assert is_same(Pull().push, stored)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert not is_same(Pull().push, stored)

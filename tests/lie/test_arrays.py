@@ -28,8 +28,7 @@ def full(face, batch, args):
 # ---------------------------------------------------------------- batches
 
 
-@every_function
-def test_a_batch_is_its_elements(face):
+def a_batch_is_its_elements(face):
     """For every size from 1 to 9, so that the last block of four rows overlaps the one before it in all ways."""
     args = arguments(face, (9,))
     whole = face(*args)
@@ -58,8 +57,7 @@ SHAPES = [
 ]
 
 
-@every_function
-def test_leading_axes_broadcast(face):
+def leading_axes_broadcast(face):
     for shapes in SHAPES:
         args = arguments(face, *shapes)
         used = [shapes[min(k, len(shapes) - 1)] for k in range(len(args))]
@@ -117,8 +115,7 @@ def test_empty_batches(group, shape):
 # ---------------------------------------------------------------- numbers and memory
 
 
-@every_function
-def test_memory_layout_and_ownership(face):
+def memory_layout_and_ownership(face):
     """Strided, reversed, Fortran-ordered, byte-swapped, read-only and misaligned arguments: the same bits, nothing is
     modified."""
     args = arguments(face, (6,))
@@ -226,8 +223,7 @@ def test_out_may_be_an_argument(n):
     np.testing.assert_array_equal(h, expected)
 
 
-@every_function
-def test_keyword_arguments(face):
+def keyword_arguments(face):
     args = arguments(face, (2,))
     named = {name: a for (name, _), a in zip(face.kinds, args, strict=True)}
     equal(face(**named), face(*args))
@@ -245,3 +241,9 @@ def test_functions_introduce_themselves():
     assert lie.se3.compose.__doc__.startswith("Product g h")
     assert lie.se3.compose.__name__ == "compose"
     assert lie.se3.compose.__module__ == "chasles.lie.se3"
+
+
+@every_function
+def test_a_function_of_arrays(face):
+    for check in (a_batch_is_its_elements, leading_axes_broadcast, memory_layout_and_ownership, keyword_arguments):
+        check(face)

@@ -33,8 +33,7 @@ def replaced(args, k, value):
 # ---------------------------------------------------------------- every argument of every function
 
 
-@every_function
-def test_wrong_shapes(face):
+def wrong_shapes(face):
     args = arguments(face, (2,))
     for k, (name, kind) in numbered(face):
         if not kind.shape:
@@ -45,8 +44,7 @@ def test_wrong_shapes(face):
                 face(*replaced(args, k, value))
 
 
-@every_function
-def test_what_is_not_real_numbers(face):
+def what_is_not_real_numbers(face):
     args = arguments(face, ())
     for k, (name, kind) in numbered(face):
         with refused(f"{face.label}: {name} is complex", kind.name):
@@ -432,3 +430,9 @@ def test_numbers_too_large_to_be_squared_are_refused():
     with refused("so3.exp: x[1] is too large to be squared: "):
         lie.so3.exp([[0.0, 0.0, 1.0], [0.0, 1e155, 0.0]])
     assert np.isfinite(lie.so3.exp([0.0, 1e150, 0.0])).all()
+
+
+@every_function
+def test_what_is_not_an_array_of_numbers(face):
+    for check in (wrong_shapes, what_is_not_real_numbers):
+        check(face)

@@ -159,6 +159,13 @@ def test_the_compiled_machine_is_the_same():
     assert Expression("t").address == Expression("2 * t").address  # nothing is compiled for a new one
 
 
+@pytest.mark.parametrize("count", [5, 200])
+def test_many_times_at_once(count):
+    law, times = Expression(["3 * sin(6 * (t - 0.2))", "smooth(t, 0, 1)", "2"]), np.linspace(-1, 2, count)[:, None]
+    np.testing.assert_allclose(law.over(times)[:, 0], [law.at(t) for t in times[:, 0]], rtol=1e-14, atol=1e-15)
+    assert law.over(times).shape == (count, 1, 3)
+
+
 def test_break_points():
     assert Expression("smooth(2 * t - 1, 0, 3)").breaks == (0.5, 2.0)
     assert Expression("step(t, 1) + half_sine(t, 1, 1.5)").breaks == (1.0, 1.5)

@@ -1,6 +1,7 @@
 """What is said of a user's function that has the wrong arguments, does not compile, or is interrupted."""
 
 import ctypes
+import enum
 from types import ModuleType
 
 import numba
@@ -196,6 +197,26 @@ def test_a_law_is_compiled_anew_when_what_it_takes_from_outside_has_changed(monk
     assert called(reads) == 2235.5  # Numba's function too, which had been compiled
     bind(monkeypatch, helper=doubled)
     assert called(reads) == 4235.5
+
+
+def test_a_new_law_has_what_functions_that_it_calls_take_now(monkeypatch):
+    """Numba keeps what it compiled for the law before, as in a notebook whose cell with the constant is run again."""
+
+    def push(t, q, v, p, out):
+        out[0] = factor()
+
+    bind(monkeypatch, FACTOR=3.0)
+    assert called(ch.law(push)) == 3.0
+    bind(monkeypatch, FACTOR=4.0)
+    assert called(ch.law(push)) == 4.0
+
+
+def test_members_of_an_enumeration_are_constants(monkeypatch):
+    monkeypatch.setitem(globals(), "Gear", enum.IntEnum("Gear", {"LOW": 1}))
+    law = ch.law(lambda t, q, v, p, out: Gear.LOW.value)  # noqa: F821
+    before = constants_of(law)
+    bind(monkeypatch, Gear=enum.IntEnum("Gear", {"LOW": 2}))
+    assert constants_of(law) != before
 
 
 def test_memory_of_a_law_in_python_is_no_part_of_it():

@@ -73,6 +73,14 @@ def test_arc_lengths_of_files_are_expressions(tmp_path):
         ch.load(file, set={"long": 1.2})
 
 
+def test_bodies_may_have_names_that_look_like_places():
+    text = """
+        bodies = [{ name = "hub@1", mass = 1.0, inertia = [1, 1, 1] }]
+        joints = [{ name = "j", kind = "free", parent = "ground", child = "hub@1" }]
+        initial = { twists = { "hub@1" = [0, 0, 0, 0, 0, 1] } }"""
+    assert list(study_of_text(text, "hub.toml").initial["twists"]) == ["hub@1"]
+
+
 def test_equilibria_and_mechanisms_know_places():
     system = mast()
     free = ch.System(system.bodies, system.joints, system.frames, system.forces, rods=system.rods)

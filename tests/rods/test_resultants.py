@@ -126,3 +126,14 @@ def test_a_body_in_motion_feels_the_force_in_the_end_section() -> None:
     force = quaternion_to_matrix(run.rod("arm").nodes[-1, 0, :4]) @ run.rod("arm").ends[-1, 0, 3:]
     assert np.allclose(force, 2.0 * (acceleration - system.gravity) - push, atol=1e-8)
     assert np.abs(run.rod("arm").ends[:, 1]).max() < 1e-8  # nothing at the free end
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_a_weld_to_the_ground_feels_the_load_on_the_end_behind_it(coordinates: str) -> None:
+    """At the start the rod has no stress, so that the weld holds the post and what is lumped at the welded end."""
+    load = np.array([1.0, 2.0, -7.0])
+    rod = ch.Rod("arm", LINE, rods.Circle(0.02), SOFT, ("post", "free"), 8, loads=[rods.Load((0, 0, 0, *load))])
+    system = ch.System([ch.Body("post", 2.0)], [ch.weld("foot", "ground", "post")], rods=[rod])
+    run = ch.simulate(system, (0, 1e-6), coordinates=coordinates, step=1e-6, certificate=False)
+    force = -np.array(system.gravity) * (2.0 + rod.mesh.mass[0]) - load * rod.weights[0] / 8
+    assert np.allclose(run.reactions("foot")[0, 3:], force, atol=1e-9)

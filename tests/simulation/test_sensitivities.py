@@ -370,6 +370,25 @@ def test_a_parameter_in_the_code_of_a_law_is_refused():
         ch.sensitivities(system, (0.0, 0.1), parameters={"strength": 2.0}, step=0.05)
 
 
+class Push:
+    def __init__(self, strength):
+        self.strength = strength
+
+    def __call__(self, t, q, v, parameters, out):
+        out[0] = self.strength * q[0]
+
+
+def test_a_parameter_in_an_object_that_is_called_as_a_law_is_refused():
+    """Its derivative was zero."""
+
+    def system(strength):
+        joint = ch.revolute("pin", "ground", "bob", axis=(0, 1, 0))
+        return ch.System([ch.Body("bob", 1.0, (0, 0, -1))], [joint], forces=[ch.JointForce("p", "pin", Push(strength))])
+
+    with pytest.raises(ValueError, match="'strength' is a constant in the code of law 'Push'"):
+        ch.sensitivities(system, (0.0, 0.1), parameters={"strength": 2.0}, step=0.05)
+
+
 def test_an_error_in_a_law_is_raised():
     def broken(t, q, v, parameters, out):
         raise ZeroDivisionError("not today")

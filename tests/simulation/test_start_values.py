@@ -1,11 +1,13 @@
 """What assembly changes of the start is said: in a warning if it was given, in the run, and in its file."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.io.model_file import Study
 from tests.assembly.test_held import CRANK, ROD, place, slider_crank
 from tests.relative import closed
 
@@ -29,6 +31,20 @@ def test_speeds_that_were_given(coordinates):
         assert change.before == (before,)
         assert change.after == pytest.approx((after,))
         assert str(change) in str(run)
+
+
+@pytest.mark.parametrize("given", [{"q": {"A": 1.0}, "v": {"A": 2.0}}, {}])
+def test_rods_go_with_what_carries_them_when_a_loop_is_closed(given):
+    """Their nodes stayed in space, and their elements were stretched to where the slider went."""
+    line, metal = ch.rods.Line((0, 0, 0), (0, 0, 1)), ch.rods.Material(1e9, density=1000.0)
+    blade = ch.Rod("blade", line, ch.rods.Circle(0.01), metal, ("slider", "free"), 2)
+    system = replace(slider_crank(), rods=[blade])
+    begin = Study(system, given, {"span": (0.0, 1.0)}).plan().begin
+    coordinates, velocities = begin.mechanism.tree.coordinates, begin.mechanism.tree.velocities
+    assert np.abs(begin.q[coordinates["D"]]).max() > 0.1
+    for node in blade.bodies:
+        assert begin.q[coordinates[node]].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        assert not begin.v[velocities[node]].any()
 
 
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])

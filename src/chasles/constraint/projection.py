@@ -8,12 +8,14 @@ sweeps converge fast. How J M⁻¹ Jᵀ is factorized is a matter of the coordin
 
 from __future__ import annotations
 
+from chasles.kernel.lanes import maximum
 from chasles.kernel.policy import kernel
 
 SWEEPS, SPEED_SWEEPS = 20, 5  # at most, of positions and of velocities
 ROUNDING = 4e-16  # residuals this small, relative to what they are the difference of, are as good as none
 SPEED_ROUNDING = 4.0 * ROUNDING
 SLOW = 0.1  # a sweep that leaves more than this needs a factor of its own
+NOISE = 10.0 * ROUNDING  # below this, what a sweep leaves is rounding: that must not decide whose factor speeds get
 STUCK = 0.5  # one that leaves more than this, after the first two, has come to rounding, or has no solution nearby
 
 
@@ -36,7 +38,7 @@ def goes_on(share, sweeps):
 
 @kernel
 def is_slow(share, before):
-    return share > SLOW * before
+    return share > maximum(SLOW * before, NOISE)
 
 
 @kernel

@@ -14,7 +14,7 @@ from chasles.model.expression_function import Table
 from chasles.model.expression_law import put_in
 from chasles.model.placement import LONGEST_NAME
 from chasles.model.rod_intrinsic import ARC_LENGTH
-from chasles.model.rod_place import MARK
+from chasles.model.rod_place import MARK, arc_length
 
 LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
 LONGEST_PATH = 4000  # characters
@@ -89,11 +89,15 @@ class Reader:
 
     def body(self, given: Any) -> str:
         """A body by its name. The arc length in that of a node, "blade@length / 2", may be an expression of parameters;
-        one that is none is left to the system, which knows the rods."""
+        all others are left to the system, which knows the rods: "wheel@1" may be a body."""
         name = self.name(given)
         owner, mark, place = name.rpartition(MARK)
         try:
-            if not mark or quantity(place) or used_names(place) - self.parameters.keys() - CONSTANTS.keys():
+            if (
+                not mark
+                or arc_length(place) is not None
+                or used_names(place) - self.parameters.keys() - CONSTANTS.keys()
+            ):
                 return name
         except ValueError:
             return name

@@ -19,7 +19,10 @@ from chasles.model.expression import LONGEST_LAW, used_names
 from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED, TIME_NAME, Builder
 from chasles.model.expression_function import LAW_FUNCTIONS, Table, Term
 from chasles.model.law import Law
+from chasles.model.law_calls import law_values
 from chasles.model.suggestion import meant
+
+FEW = 16  # times at which the program is interpreted in less time than its loop takes to load
 
 
 class Expression(Law):
@@ -125,6 +128,17 @@ class Expression(Law):
         """The result at a time: value, rate and acceleration of a drive, or the forces."""
         count = 3 if self.rates else len(self.texts)
         return machine.values_at(self.program, t, np.atleast_1d(q), np.atleast_1d(v), count)
+
+    def over(self, times: np.ndarray) -> np.ndarray:
+        """The result of a law of time at times of any shape, (..., numbers): compiled where they are many."""
+        flat, count = times.ravel(), 3 if self.rates else len(self.texts)
+        if flat.size <= FEW:
+            found = np.array([self.at(t) for t in flat])
+        else:
+            found, none = np.empty((flat.size, count)), np.zeros((1, 0))
+            rows, program = np.zeros(flat.size, dtype=np.int64), np.array(self.program)
+            law_values(self.address, np.ascontiguousarray(flat), rows, none, none, program, found)
+        return found.reshape(*times.shape, count)
 
     @property
     def compiled(self) -> Law:

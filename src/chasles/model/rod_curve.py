@@ -6,7 +6,6 @@ Frames of a spline do not turn about the curve (rotation-minimizing, by double r
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -188,13 +187,14 @@ class Spline(ReferenceCurve):
     def _lengths(self) -> np.ndarray:
         """Arc length at the knots."""
         knots = self._spline.x
-        return np.concatenate([[0.0], np.cumsum([self._arc(a, b) for a, b in itertools.pairwise(knots)])])
+        return np.concatenate([[0.0], np.cumsum(self._arc(knots[:-1], knots[1:]))])
 
-    def _arc(self, a: float, b: float) -> float:
-        """Arc length between two parameters of one piece."""
+    def _arc(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Arc lengths between two parameters, each pair in one piece."""
         x, w = GAUSS
-        speed = np.linalg.norm(self._spline((a + b) / 2.0 + (b - a) / 2.0 * x, 1), axis=1)
-        return float((b - a) / 2.0 * (w @ speed))
+        half = (b - a) / 2.0
+        speed = np.linalg.norm(self._spline((a + half)[:, None] + half[:, None] * x, 1), axis=2)
+        return half * (speed @ w)
 
     @property
     def length(self) -> float:
@@ -204,16 +204,14 @@ class Spline(ReferenceCurve):
         """Parameters at arc lengths, by Newton's method in their pieces."""
         knots, known = self._spline.x, self._lengths
         piece = np.clip(np.searchsorted(known, s, "right") - 1, 0, len(knots) - 2)
-        found = np.empty(len(s))
-        for k, (target, i) in enumerate(zip(s, piece, strict=True)):
-            u = knots[i] + (knots[i + 1] - knots[i]) * (target - known[i]) / (known[i + 1] - known[i])
-            for _ in range(8):
-                off = known[i] + self._arc(knots[i], u) - target
-                u -= off / np.linalg.norm(self._spline(u, 1))
-                if abs(off) < 1e-15 * known[-1]:
-                    break
-            found[k] = u
-        return found
+        start, before = knots[piece], known[piece]
+        u = start + (knots[piece + 1] - start) * (s - before) / (known[piece + 1] - before)
+        for _ in range(8):
+            off = before + self._arc(start, u) - s
+            u = u - off / np.linalg.norm(self._spline(u, 1), axis=1)
+            if np.abs(off).max(initial=0.0) < 1e-15 * known[-1]:
+                break
+        return u
 
     def poses(self, s: np.ndarray, where: str, up: Any) -> np.ndarray:
         wanted = np.atleast_1d(np.asarray(s, dtype=float))

@@ -102,6 +102,6 @@ def strains_at(rod: Rod, times: np.ndarray, known: Sequence[str]) -> np.ndarray:
     for k, own in enumerate(intrinsic_strains(rod, known)):
         if own is not None:
             if own.value is not last:
-                last, values = own.value, np.array([own.value.at(t) for t in times.ravel()]).reshape(*times.shape, 6)
+                last, values = own.value, own.value.over(times)
             found[..., k, :] = values
     return found

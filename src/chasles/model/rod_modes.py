@@ -211,7 +211,6 @@ def intrinsic_along(rod: Rod, times: np.ndarray, s: np.ndarray) -> np.ndarray:
             continue
         same = ARC_LENGTH not in used_names(law)
         for place, at in enumerate(s[:1] if same else s):
-            value = Expression(law, names={ARC_LENGTH: float(at)})
-            own = np.array([value.at(t) for t in times.ravel()]).reshape(times.shape)
+            own = Expression(law, names={ARC_LENGTH: float(at)}).over(times)[..., 0]
             found[..., slice(None) if same else place, k] = own[..., None] if same else own
     return found

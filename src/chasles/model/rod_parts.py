@@ -184,24 +184,13 @@ class Parts:
                     self._added.setdefault(body, []).append(end_inertia(rod, k, frame))
 
     def _loads(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
-        """Loads along a rod, on its nodes; on a welded end they act on what carries it, if that moves."""
+        """Loads along a rod, on its nodes; on a welded end they act on what carries it."""
         shares = rod.weights * (rod.length / rod.elements)
         for m, load in enumerate(rod.loads):
             for node, share, (body, frame) in zip(rod.nodes, shares, places, strict=True):
-                if body == node or not self._stands(body):
+                if body != GROUND:
                     value = load.on(float(share))
                     self.forces.append(NodeLoad(f"{node} load {m}", body, value, load.representation, frame=frame))
-
-    def _stands(self, body: str) -> bool:
-        """Whether a body is the ground, or welded to it: nothing that acts on it moves anything."""
-        seen: set[str] = set()
-        while body != GROUND:
-            joint = self.held.get(body)
-            if joint is None or joint.nv or body in seen:
-                return False
-            seen.add(body)
-            body = joint.parent
-        return True
 
     def _add_reduced(self, elastic: ReducedBody) -> None:
         """A reduced body: chains of joints along its shapes, from the first interface to each mass point and to each

@@ -3,13 +3,16 @@ compile."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import linecache
 import re
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import EnumType
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -41,11 +44,17 @@ def constants_of(function: Any) -> dict[str, str]:
 
 
 def refresh(function: Any) -> None:
-    """Let Numba's functions that a function calls be compiled anew, the innermost first: they too keep what they took
-    from outside."""
+    """Let Numba's functions that a function calls be compiled anew, the innermost first, if something changed that they
+    take from outside: they too keep it, and others may have had them compiled before."""
     for _, value in _outside(function):
-        if hasattr(value, "py_func") and hasattr(value, "recompile"):
-            value.recompile()
+        if hasattr(value, "py_func") and hasattr(value, "recompile") and not _unchanging(value.py_func):
+            constants = constants_of(value)
+            if value.signatures and _COMPILED_WITH.get(value) != constants:
+                value.recompile()
+            _COMPILED_WITH[value] = constants
+
+
+_COMPILED_WITH: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
 
 
 class UserAddresses:
@@ -65,10 +74,10 @@ class UserAddresses:
             return known[kind]
         with _COMPILING:
             then, known = self._known
-            if known and constants != then:
-                refresh(self._function)
-                known = {}
+            known = known if constants == then else {}
             if kind not in known:
+                if not own:
+                    refresh(self._function)
                 known = known | {kind: self._make(kind)}
             self._known = constants, known
             return known[kind]
@@ -89,7 +98,13 @@ def _unchanging(value: Any) -> bool:
 
 def _outside(function: Any, within: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
     """What a function takes from outside, by name; functions come after what they take themselves."""
-    plain = _plain(function)
+    plain = getattr(plain := _plain(function), "__func__", plain)  # of a method
+    if isinstance(plain, functools.partial):
+        given = {f"argument {name}": value for name, value in (*enumerate(plain.args), *sorted(plain.keywords.items()))}
+        for name, value in given.items():
+            yield from _leaves(name, value, set(), within)
+        yield from _outside(plain.func, within)
+        return
     if not inspect.isfunction(plain) or id(plain) in within or (within and _unchanging(plain)):
         return
     names = {name for code in _codes(plain.__code__) for name in code.co_names}
@@ -137,13 +152,15 @@ def _text(value: Any, compiled: bool) -> str | None:
     if inspect.isfunction(plain := _plain(value)):
         if _unchanging(plain):
             return plain.__qualname__
-        return hashlib.sha256(repr(_meaning(plain.__code__)).encode()).hexdigest()
+        return hashlib.sha256(repr(meaning_of(plain.__code__)).encode()).hexdigest()
+    if isinstance(value, EnumType):  # its members are compiled in
+        return repr(list(value))
     return getattr(value, "__qualname__", None) or repr(value)
 
 
-def _meaning(code: CodeType) -> tuple[Any, ...]:
+def meaning_of(code: CodeType) -> tuple[Any, ...]:
     """What the bytecode says, without the place where it stands."""
-    inner = (_meaning(one) if isinstance(one, CodeType) else _ordered(one) for one in code.co_consts)
+    inner = (meaning_of(one) if isinstance(one, CodeType) else _ordered(one) for one in code.co_consts)
     return code.co_code, code.co_names, code.co_varnames, tuple(inner)
 
 

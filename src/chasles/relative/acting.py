@@ -9,6 +9,7 @@ from chasles.force.table import FORCE, JOINT
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.force import JointForce
+from chasles.model.rod_parts import NodeLoad
 from chasles.model.system import System
 from chasles.relative.tree import Tree
 
@@ -22,6 +23,7 @@ def tables(system: System, tree: Tree, own: bool = False) -> Acting:
     rows = [
         (*(_joint_row(force, tree) if isinstance(force, JointForce) else body_force_row(force, places)), force)
         for force in system.forces
+        if not (isinstance(force, NodeLoad) and places[force.body][0] < 0)  # moves nothing; only reactions have it
     ]
     motion = any(not isinstance(force, JointForce) for force in system.forces) or sees_frames(system)
 

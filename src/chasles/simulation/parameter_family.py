@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from chasles.force.table import FORCE, FORCES
+from chasles.model.law import Law
+from chasles.model.same_function import same_function
 from chasles.model.system import System
 from chasles.model.user_function import constants_of
 from chasles.relative.force import PASSIVE
@@ -87,7 +89,7 @@ class Family:
 
     def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
         """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
-        value, base = self.values[name], function(self.base)
+        value, base, before = self.values[name], function(self.base), list[Any]()
 
         @cache
         def at(offset: float) -> np.ndarray:
@@ -97,6 +99,9 @@ class Family:
             shifted.flat[index] += offset
             mechanism = self.mechanism({name: shifted})
             require_same(self.base, mechanism, name)
+            for one in before:  # the base may have run, and its functions may keep a memory
+                _require_same_functions(one, mechanism, name)
+            before[:] = [mechanism]
             return function(mechanism)
 
         return at
@@ -162,15 +167,29 @@ def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
 
 
+def _laws(mechanism: Any) -> tuple[Law, ...]:
+    return (*mechanism.tables.acting.laws, *getattr(mechanism, "laws", ()))
+
+
+def _constant_in_a_law(name: str, law: Law) -> NoDerivativeError:
+    return NoDerivativeError(
+        f"sensitivities: parameter {name!r} is a constant in the code of law {law.__name__!r}, which is not "
+        "differentiated; give it to the law as one of its `parameters`"
+    )
+
+
+def _require_same_functions(one: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter is in what Python functions hold: in arrays, objects or `functools.partial`."""
+    for law, another in zip(_laws(one), _laws(other), strict=False):
+        if law.in_python and not same_function(law.function, another.function):
+            raise _constant_in_a_law(name, law)
+
+
 def require_same(base: Any, other: Any, name: str) -> None:
     """ValueError if a parameter changes what the tables mean, not only their numbers."""
-    laws = [(*m.tables.acting.laws, *getattr(m, "laws", ())) for m in (base, other)]
-    for one, another in zip(*laws, strict=False):
+    for one, another in zip(_laws(base), _laws(other), strict=False):
         if constants_of(one) != constants_of(another):
-            raise NoDerivativeError(
-                f"sensitivities: parameter {name!r} is a constant in the code of law {one.__name__!r}, which is not "
-                "differentiated; give it to the law as one of its `parameters`"
-            )
+            raise _constant_in_a_law(name, one)
     forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address

@@ -23,7 +23,7 @@ LARGEST_USABLE = 1e150  # a number that is larger cannot be squared, so nothing 
 
 def explained(task: Any, solution: Solution) -> Solution:
     """A solution, with more to say on how it ended; of one that runs away, which body or joint does. Next to a dead
-    point of a drive all speeds grow, so that is asked first."""
+    point of a drive and at a singular configuration speeds grow too, so those are asked first."""
     if solution.success or not len(solution.t) or solution.cause is Cause.RUNAWAY:
         return task.dynamics.explained(solution)
     if solution.cause is Cause.OTHER and (told := law_without_number(task, *reached(solution))):
@@ -32,12 +32,13 @@ def explained(task: Any, solution: Solution) -> Solution:
         if TOLD.warn:
             caution.warn(f"simulate: {told}")
         return replace(solution, message=told)
+    if (singular := task.dynamics.explained(solution)) is not solution:
+        return singular
     if told := runs_away(task, solution):
         solution = replace(solution, message=f"{solution.message}; {told}", cause=Cause.RUNAWAY)
         if TOLD.warn:
             caution.warn(f"simulate: {told}")
-        return solution
-    return task.dynamics.explained(solution)
+    return solution
 
 
 def runs_away(task: Any, solution: Solution) -> str:

@@ -4,10 +4,12 @@ part in it."""
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import inspect
 import textwrap
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from chasles.model.user_function import constants_of
@@ -30,12 +32,13 @@ def _parts(function: Any) -> tuple[str, str]:
     """Name and source."""
     name = getattr(function, "__name__", type(function).__name__)
     plain = getattr(function, "function", function)  # of a law or field
-    try:
-        source = inspect.getsource(plain)
-    except (OSError, TypeError):
-        code = getattr(plain, "__code__", None)
-        source = repr(None if code is None else (code.co_code, code.co_names, repr(code.co_consts)))
-    return name, source
+    while isinstance(plain, functools.partial):  # its arguments are among the constants
+        plain = plain.func
+    code = getattr(plain, "__code__", None)
+    for own in (plain, type(plain)) if code is None else (plain,):  # an object that is called has the code of its class
+        with suppress(OSError, TypeError):
+            return name, inspect.getsource(own)
+    return name, repr(None if code is None else (code.co_code, code.co_names, repr(code.co_consts)))
 
 
 def _digest(words: str, function: Any) -> str:

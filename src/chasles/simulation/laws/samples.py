@@ -20,9 +20,10 @@ from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, TwoPointForce, Wrench
 from chasles.model.law import Law
+from chasles.model.law_calls import law_values
 from chasles.model.program import OWN_ARGUMENTS
 from chasles.model.rod_parts import RodElement
-from chasles.simulation.laws.calls import law_changes, law_values, weighed
+from chasles.simulation.laws.calls import law_changes, weighed
 from chasles.simulation.states import States
 
 DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives

@@ -10,6 +10,7 @@ from chasles.assembly.equations import names_of
 from chasles.constraint.errors import AssemblyError
 from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import OfRod
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.start.assembly_modes import modes, undriven, with_joints
 from chasles.simulation.start.refusal import violated
@@ -121,7 +122,10 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
     speed = np.zeros(own.nv) if given[1] is None else own.tables.check_v(where, "v", given[1])
     guess = None if wanted.nothing else start  # what is not given at all is looked for everywhere
 
+    loose = _loose(own, start, t)
+
     def positions(names: Sequence[str]) -> np.ndarray:
+        names = [*names, *(name for name in loose if name not in names)]
         if wanted.mode is None:
             return own.assemble(guess, t, held=names)
         found = modes(where, undriven(own), start, names, t)
@@ -132,7 +136,7 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
         return found[wanted.mode - 1].q
 
     def velocities(names: Sequence[str]) -> np.ndarray:
-        return own.consistent_velocities(at, speed, t, names)
+        return own.consistent_velocities(at, speed, t, [*names, *(name for name in loose if name not in names)])
 
     at = _found(where, "coordinates", own, positions, held["q"], start, own.tree.coordinates)
     couplings = [item for item in own.system.constraints if isinstance(item, Coupling)]
@@ -149,6 +153,14 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
         found[0][mechanism.tree.coordinates[name]] = at[own.tree.coordinates[name]]
         found[1][mechanism.tree.velocities[name]] = speed[own.tree.velocities[name]]
     return found
+
+
+def _loose(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> list[str]:
+    """Joints of rods that no constraint depends on: the rod goes with what carries it. Left free, it would stay in
+    space, where that takes the least effort, and begin with large strains."""
+    J, places = mechanism.constraint_rows(q, None, t).jacobian, mechanism.tree.velocities
+    names = [joint.name for joint in mechanism.tree.joints if isinstance(joint, OfRod) and joint.name in places]
+    return [name for name in names if not J[:, places[name]].any()]
 
 
 def _named(given: Values | None, places: Mapping[str, slice]) -> Values | None:
