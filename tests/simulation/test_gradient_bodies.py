@@ -355,8 +355,8 @@ def test_explicit_steps_that_follow_the_error():
 )
 def test_a_sampled_controller_that_answers(method, bar):
     """Against differences of runs by the start, by a gain and by a length that moves what the controller sees; with
-    stops between the samples, where the method takes them. Generalized alpha begins anew at each sample; with index 3, tolerances of positions
-    are divided by the step in velocities."""
+    stops between the samples, where the method takes them. Generalized alpha begins anew at each sample; with index 3,
+    tolerances of positions are divided by the step in velocities."""
     explicit = method == "rk4"
     more = {"stops": [0.025, 0.06]} if explicit else {}
     seen = [0.025, 0.06] if explicit else [0.02, 0.06]

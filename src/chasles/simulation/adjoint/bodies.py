@@ -179,7 +179,7 @@ class BodyAdjoint(BodyGradient):
             own = np.flatnonzero(self.which == number)
             steps = slice(int(own[0]), int(own[-1]) + 1)
             points, first = slice(steps.start, min(steps.stop + 1, len(self.run.t))), steps.start
-            pushed = tuple(part[points] for part in kicks)
+            pushed = kicks[0][points], kicks[1][points]
             turn, v, account, self.forces[steps] = self._period(points, number, pushed)
             parts.append(account)
             kicks[0][first] += turn
@@ -194,7 +194,7 @@ class BodyAdjoint(BodyGradient):
         self.states, self.weights = gathered(parts)
 
     def _period(
-        self, points: slice, number: int, kicks: tuple[np.ndarray, ...]
+        self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray, Weighed, np.ndarray]:
         """Of the steps between some points, under one input: cotangents of the first point, the states with the weights
         of their residuals, and the cotangents of the forces of each step."""
