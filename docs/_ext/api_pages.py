@@ -90,7 +90,7 @@ MODULES = {
     "chasles.simulation.start": ["assembly_modes", "values"],
     "chasles.simulation.nonsmooth": ["loaded_friction"],
     "chasles.simulation.adjoint": ["gradient", "objective"],
-    "chasles.plan": ["planner", "shooting", "collocation", "outcome", "quantities", "terms"],
+    "chasles.plan": ["planner", "shooting", "collocation", "collocated", "outcome", "quantities", "terms"],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
         *(

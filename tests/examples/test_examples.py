@@ -22,6 +22,7 @@ CASES = {
     "plan_design.py": (("--steps", "8", "--picture", PICTURE), "largest pull 10.00 N"),
     "plan_five_bar.py": (("--steps", "8", "--picture", PICTURE), "simulated again, the tool is"),
     "plan_satellite.py": (("--steps", "16", "--picture", PICTURE), "  0.6] rad"),
+    "gradients_elsewhere.py": (("--by", "scipy", "--picture", PICTURE), "lead to 1.00000 rad"),
     "video_track.py": (("--picture", PICTURE), "verdict: as good as the noise allows"),
     "inertial_identification.py": (("--samples", "300", "--picture", PICTURE), "verdict: as good as the noise allows"),
 }
@@ -51,3 +52,14 @@ def test_example(name, tmp_path, monkeypatch, capsys):
         said = capsys.readouterr().out
     assert expected in said
     assert picture.exists() == (str(picture) in arguments)
+
+
+@pytest.mark.parametrize("name", ["ipyopt", "jax", "torch", "casadi"])
+def test_gradients_elsewhere(name, monkeypatch, capsys):
+    """All programs find the speed and the torque that SciPy finds."""
+    pytest.importorskip(name)
+    monkeypatch.setattr(sys, "argv", ["", "--by", "scipy", name])
+    runpy.run_path(str(EXAMPLES / "gradients_elsewhere.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    assert said.count("lead to 1.00000 rad") == 2
+    assert float(said.rpartition("answers: ")[2]) < 1e-4

@@ -122,6 +122,22 @@ def test_outliers_are_borne_by_a_robust_loss(pendulum):
     assert np.abs(robust.found.values / wanted - 1).max() < 0.1 * np.abs(plain.found.values / wanted - 1).max()
 
 
+def test_sensors_may_be_a_list(pendulum):
+    data = track(pendulum, noise=1e-3, length=0.6, damping=0.05, angle=0.8)
+    own = {"noise": "1 mm"}
+    one, two = (
+        ch.fit.to_data(pendulum, data, ("length", "damping", "angle"), sensors=sensors)
+        for sensors in (
+            [ch.fit.Sensor("bodies.mark.position", **own)],
+            {"bodies.mark.position": ch.fit.Sensor(**own)},
+        )
+    )
+    assert np.array_equal(one.found.values, two.found.values)
+    for wrong in ([ch.fit.Sensor(**own)], ["bodies.mark.position"], {"bodies.mark.position": 0.1}):
+        with pytest.raises(TypeError, match="list of sensors that say what they"):
+            ch.fit.to_data(pendulum, data, "length", sensors=wrong)
+
+
 @pytest.mark.study
 def test_delay_bias_and_a_prior(pendulum):
     data = track(pendulum, noise=1e-4, length=0.6, damping=0.05, angle=0.8)
@@ -287,6 +303,17 @@ def test_the_command_writes_a_model_a_picture_and_a_report(pendulum, tmp_path):
     assert study.ensemble["sample"]["length"].startswith("normal(0.")
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert "None: the data determines all." in page.read_text()
+
+
+def test_a_whole_inertia_is_written_where_it_stood(pendulum):
+    """The file keeps its comments and its parameters."""
+    data = track(pendulum, noise=1e-3, length=0.6, damping=0.05, angle=0.8)
+    how = {"max_iterations": 2, "starts": 1}
+    fit = ch.fit.to_data(pendulum, data, {"bodies.bob": None, "damping": "0:1"}, **how)
+    new = fit.save(pendulum.with_name("new.toml"))
+    assert "# from the pivot to the mark" in new.read_text()
+    assert ch.load(new).system == fit.study(0).system
+    assert ch.load(new).parameters["damping"] == fit["damping"]
 
 
 BAD = {

@@ -1,5 +1,7 @@
 """Collocation on the group: against closed forms; Jacobians against differences."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -7,6 +9,7 @@ from scipy.optimize import minimize_scalar
 
 import chasles as ch
 from chasles.lie import s3
+from chasles.plan.nonlinear import solved
 from tests.plan.programs import program_of, require_slopes
 from tests.plan.test_plan import GOAL, ball, block, chain, four_bar
 
@@ -51,6 +54,41 @@ def test_the_shortest_time():
     )  # fmt: skip
     assert abs(plan.duration - 2.0) < 1e-7
     assert np.abs(plan.inputs[..., 0] - [[1.0], [-1.0]]).max() < 1e-6
+
+
+def test_intervals_are_cut_where_the_input_jumps():
+    """The switch at half time is in the middle of the second of three intervals: cuts put a node there. Derivatives on
+    intervals that differ are those of differences."""
+    programs, path = [], np.linspace(0.0, 1.0, 4)[:, None]
+
+    def kept(program, z, *more):
+        programs.append(program)
+        return solved(program, z, *more)
+
+    way = ch.plan.tracking(ch.plan.state(q=[1.0]), 1e-3)
+    costs, box = [ch.plan.duration(), ch.plan.effort(1e-6), way], {"low": -1, "high": 1, "duration": (0.5, 5)}
+    with patch("chasles.plan.collocation.solved", kept):
+        plan = ch.plan.collocate(
+            block(), (0, 3), 3, costs, limits=GOAL, **box, solver="scipy", guess=path, refine=1e-6
+        )  # fmt: skip
+    lengths = np.diff(plan.t)
+    assert len(programs) > 1
+    assert lengths.max() > 1.5 * lengths.min()
+    assert plan.defects.max() < 1e-6
+    assert abs(plan.duration - 2.0) < 1e-5
+    assert np.abs(plan.run.q[-1, 0] - 1.0) < 1e-5
+    assert "intervals of" in str(plan)
+    z = np.concatenate([0.3 * np.random.default_rng(0).normal(size=len(programs[-1].low) - 1), [2.0]])
+    require_slopes(programs[-1], z)
+
+
+@pytest.mark.parametrize(
+    ("refine", "more", "said"), [(True, {}, "largest defect"), (1e-3, {"low": [[0.0]] * 4}, "adds")]
+)
+def test_what_cannot_be_refined(refine, more, said):
+    limits = [GOAL, ch.plan.keep(ch.plan.joint("slide"), **({"low": -1.0} | more))]
+    with pytest.raises(ValueError, match=said):
+        ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), limits=limits, solver="scipy", refine=refine)
 
 
 def test_a_turn_is_the_geodesic_with_a_cubic_angle():

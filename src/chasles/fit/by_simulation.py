@@ -23,7 +23,7 @@ def to_data(
     data: Any,
     unknown: Mapping[str, Any] | Sequence[str],
     *,
-    sensors: Mapping[str, Sensor] | None = None,
+    sensors: Mapping[str, Sensor] | Sequence[Sensor] = (),
     loss: str = "linear",
     laws: Mapping[str, Any] | None = None,
     max_iterations: int = 50,
@@ -34,7 +34,8 @@ def to_data(
 
     model: a model file, what `load` returns, a System, or a function of parameters that returns a System (or a Study,
     with its start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are
-    called as what they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are.
+    called as what they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are,
+    by name or in a list.
 
     unknown: names, or names with what is known of them: a range "0.1:2", a prior "normal(1, 0.1)", both, or None. A
     name is a parameter of the model file or function, a path such as "joints.elbow.damping", "bodies.arm" for the whole
@@ -62,5 +63,19 @@ def to_data(
     given = [one if isinstance(one, Experiment) else Experiment(one) for one in many]
     if not given:
         raise ValueError("fit: there is no data")
-    problem = problem_of(model, given, names, dict(sensors or {}), laws, options)
+    problem = problem_of(model, given, names, _by_name(sensors), laws, options)
     return solved(problem, loss, max_iterations, model, starts)
+
+
+def _by_name(sensors: Any) -> dict[str, Sensor]:
+    """Sensors by name; those of a list by what they measure."""
+    pairs = (
+        list(sensors.items()) if isinstance(sensors, Mapping) else [(getattr(one, "of", one), one) for one in sensors]
+    )
+    for name, one in pairs:
+        if not isinstance(one, Sensor) or not name:
+            raise TypeError(
+                f'fit: sensors has {one!r}; expected {{"name": Sensor(...)}}, or a list of sensors that say what they '
+                'measure: [Sensor("joints.elbow", delay="0:50 ms")]'
+            )
+    return dict(pairs)

@@ -15,7 +15,7 @@ import numpy as np
 from chasles.display.style import put
 from chasles.fit.unknown import BODY, PATH, START, Slot
 from chasles.io.model_file import Study, study_of_text
-from chasles.io.model_writer import model_text
+from chasles.io.model_writer import inertia_entry, model_text, value_text
 
 _VALUE = r'("[^"]*"|\'[^\']*\'|\[[^\]]*\]|[^#\s][^#]*?)'  # a text, a list, or a plain number, up to a comment
 
@@ -34,7 +34,8 @@ def fitted_text(fit: Any) -> str:
     slots = [slot for slot in fit.problem.slots if slot.experiment in (None, 0)]
     text = source
     for slot in slots:
-        text = None if text is None else _put(text, slot, fit)
+        put_in = _put_body if slot.kind == BODY else _put
+        text = None if text is None else put_in(text, slot, fit)
     if text is None or not _same(text, study):
         text = model_text(study)
     head = [f"# Fitted to {', '.join(trial.name for trial in fit.problem.trials)}: value ± half of the 95 % interval."]
@@ -72,22 +73,49 @@ def _starts(one: Study, other: Study) -> bool:
 
 def _put(text: str, slot: Slot, fit: Any) -> str | None:
     """The text with the value of a slot; None if it has no line of its own."""
-    if slot.kind == BODY or slot.about is not None or len(slot.labels) != 1:
+    if slot.about is not None or len(slot.labels) != 1:
         return None
-    name = slot.labels[0]
-    value, half = fit[name], fit.found.intervals()[fit.names.index(name), 1] - fit[name]
-    known = f"± {half:.2g}" if np.isfinite(half) else "not determined by the data"
+    value, known = fit[slot.labels[0]], _known(fit, slot.labels[0])
     section, _, rest = slot.path.partition(".")
     if slot.kind == PATH and section == "parameters":
-        return _replaced(text, r"^\[parameters\]\s*(?:#.*)?$", re.escape(rest), value, known)
+        return _replaced(text, r"^\[parameters\]\s*(?:#.*)?$", re.escape(rest), repr(value), known)
     if slot.kind == START:
-        return _replaced(text, r"^\[initial\]\s*(?:#.*)?$", rf'{section}\."?{re.escape(rest)}"?', value, known)
+        return _replaced(text, r"^\[initial\]\s*(?:#.*)?$", rf'{section}\."?{re.escape(rest)}"?', repr(value), known)
     thing, _, field = rest.rpartition(".")
-    head = rf"^\[\[{section}\]\]\s*(?:#.*)?\n(?:(?!^\[).*\n)*?\s*name\s*=\s*[\"']{re.escape(thing)}[\"']"
-    return _replaced(text, head, re.escape(field), value, known)
+    return _replaced(text, _head(section, thing), re.escape(field), repr(value), known)
 
 
-def _replaced(text: str, head: str, key: str, value: float, known: str) -> str | None:
+def _put_body(text: str, slot: Slot, fit: Any) -> str | None:
+    """The text with mass, center of mass and inertia of a body; None if one of these has no line of its own."""
+    (body,) = (one for one in fit.study(0).system.bodies if one.name == slot.path)
+    found: str | None = text
+    for key, known in (("mass", _known(fit, slot.labels[0])), ("com", "fitted"), ("inertia", "fitted")):
+        found = (
+            None
+            if found is None
+            else _replaced(
+                found,
+                _head("bodies", body.name),
+                key,
+                value_text(inertia_entry(body) if key == "inertia" else getattr(body, key)),
+                known,
+            )
+        )
+    return found
+
+
+def _known(fit: Any, name: str) -> str:
+    """How well a value is known."""
+    half = fit.found.intervals()[fit.names.index(name), 1] - fit[name]
+    return f"± {half:.2g}" if np.isfinite(half) else "not determined by the data"
+
+
+def _head(section: str, thing: str) -> str:
+    """What the section of a thing begins with, up to its name."""
+    return rf"^\[\[{section}\]\]\s*(?:#.*)?\n(?:(?!^\[).*\n)*?\s*name\s*=\s*[\"']{re.escape(thing)}[\"']"
+
+
+def _replaced(text: str, head: str, key: str, value: str, known: str) -> str | None:
     """The text with the first `key = value` after a head and before the next section."""
     found = re.search(head, text, re.MULTILINE)
     if found is None:
@@ -99,7 +127,7 @@ def _replaced(text: str, head: str, key: str, value: float, known: str) -> str |
     if line is None:
         return None
     comment = f"{line[3]}; " if line[3] else "# "
-    new = f"{line[1]}{value!r}  {comment}{known}, was {line[2].strip()}"
+    new = f"{line[1]}{value}  {comment}{known}, was {line[2].strip()}"
     changed = part[: line.start()] + new + part[line.end() :]
     return text[: found.end()] + changed + (rest[end.start() :] if end else "")
 

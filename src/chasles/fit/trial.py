@@ -36,6 +36,7 @@ WEIGHTS = {1: 2 / 3, -1: -2 / 3, 2: -1 / 12, -2: 1 / 12}
 ONE_SIDED = {1: 4.0, 2: -3.0, 3: 4 / 3, 4: -1 / 4}  # of changes from the middle
 SAME_TIME = 1e-9  # of the span: times that are nearer count as one
 STEPPING = ("method", "step", "rtol", "atol", "max_step")
+KEPT = 64  # studies of values by path
 Numbers = tuple[np.ndarray, ...]  # of the slots
 Made = Callable[[Mapping[str, float]], Study]
 
@@ -65,6 +66,7 @@ class Trial:
         inputs: tuple[RecordedInput, ...] = (),
     ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
+        self._kept: dict[tuple[float, ...], Study] = {}
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
         if not isinstance(method, ExplicitStepper.methods):
@@ -117,9 +119,7 @@ class Trial:
     def study(self, slots: Numbers) -> Study:
         """The study with values of the slots."""
         pairs = list(zip(self.slots, slots, strict=True))
-        study = self.made({slot.path: float(x[0]) for slot, x in pairs if slot.kind == PATH})
-        if self.inputs:
-            study = replace(study, system=with_inputs(study.system, self.inputs))
+        study = self._of_paths({slot.path: float(x[0]) for slot, x in pairs if slot.kind == PATH})
         new = {slot.path: ten_of(x) for slot, x in pairs if slot.kind == BODY}
         if new:
             bodies = [body_with(body, new[body.name]) if body.name in new else body for body in study.system.bodies]
@@ -138,6 +138,18 @@ class Trial:
                 value = study.tree().tables.configuration.retract(slot.about, delta)[tree.coordinates[joint]]
             initial[letter][joint] = tuple(value.tolist())
         return replace(study, initial={**study.initial, **initial})
+
+    def _of_paths(self, values: dict[str, float]) -> Study:
+        """The study with values by path. It is kept: bodies and starts change without it."""
+        key = tuple(values.values())
+        if key not in self._kept:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            study = self.made(values)
+            if self.inputs:
+                study = replace(study, system=with_inputs(study.system, self.inputs))
+            self._kept[key] = study
+        return self._kept[key]
 
     def _changes_system(self, slot: Slot) -> bool:
         """Whether the system depends on a slot, not only its start."""

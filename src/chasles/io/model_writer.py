@@ -13,6 +13,7 @@ import numpy as np
 from chasles.integrate.method_name import name_of
 from chasles.io import spec
 from chasles.io.model_file import Study
+from chasles.model.body import Body
 from chasles.model.expression_law import Expression
 from chasles.model.joint import PER_VELOCITY, Joint
 from chasles.model.joint_kind import JOINT_KINDS
@@ -49,13 +50,13 @@ def model_text(given: System | Study) -> str:
     if study.description:
         lines.append(f"description = {_text(study.description)}")
     if tuple(system.gravity) != EARTH:  # type: ignore[arg-type]
-        lines.append(f"gravity = {_value(system.gravity)}")
+        lines.append(f"gravity = {value_text(system.gravity)}")
     for body in own_parts(system.bodies):
         entry: dict[str, Any] = {"name": body.name}
         if body.density is not None:
             entry["density"] = body.density
         else:
-            entry |= {"mass": body.mass, "com": body.com, "inertia": _inertia(np.array(body.inertia))}
+            entry |= {"mass": body.mass, "com": body.com, "inertia": inertia_entry(body)}
             entry = {key: value for key, value in entry.items() if key in ("name", "mass") or np.any(value)}
         if not body.physical:
             entry["physical"] = False
@@ -80,9 +81,9 @@ def model_text(given: System | Study) -> str:
         lines += ["", "[initial]"]
         for key, value in study.initial.items():
             if isinstance(value, Mapping):
-                lines += [f"{key}.{_text(written(name))} = {_value(numbers)}" for name, numbers in value.items()]
+                lines += [f"{key}.{_text(written(name))} = {value_text(numbers)}" for name, numbers in value.items()]
             else:
-                lines.append(f"{key} = {_value(value)}")
+                lines.append(f"{key} = {value_text(value)}")
     if study.options:
         lines += ["", "[simulation]"]
         for key, value in study.options.items():
@@ -92,7 +93,7 @@ def model_text(given: System | Study) -> str:
                 value = "none"
             elif value is None:
                 continue
-            lines.append(f"{key} = {_value(value)}")
+            lines.append(f"{key} = {value_text(value)}")
     return "\n".join(lines) + "\n"
 
 
@@ -118,7 +119,7 @@ def _mass(mass: Mass) -> dict[str, Any]:
 
 
 def _entry(section: str, values: Mapping[str, Any]) -> list[str]:
-    return ["", f"[[{section}]]", *(f"{key} = {_value(value)}" for key, value in values.items())]
+    return ["", f"[[{section}]]", *(f"{key} = {value_text(value)}" for key, value in values.items())]
 
 
 def _thing(thing: Any) -> dict[str, Any]:
@@ -163,8 +164,9 @@ def _joint(joint: Joint) -> dict[str, Any]:
     return entry
 
 
-def _inertia(matrix: np.ndarray) -> Any:
-    """Three numbers if it is diagonal, six if it is symmetric to the last bit, else all."""
+def inertia_entry(body: Body) -> Any:
+    """Three numbers if the inertia is diagonal, six if it is symmetric to the last bit, else all."""
+    matrix = np.array(body.inertia)
     if not np.any(matrix - np.diag(np.diag(matrix))):
         return np.diag(matrix)
     if np.any(matrix != matrix.T):
@@ -172,22 +174,22 @@ def _inertia(matrix: np.ndarray) -> Any:
     return matrix[np.triu_indices(3)]
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value in TOML; floats so that reading gives the same bits."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(written(value))
     if isinstance(value, Expression):
-        return _value(value.value)
+        return value_text(value.value)
     if isinstance(value, Law):
         return f"{{ law = {_text(value.__name__)} }}"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {value_text(item)}" for key, item in value.items()) + " }"
     if isinstance(value, np.ndarray):
-        return _value(value.tolist())
+        return value_text(value.tolist())
     if isinstance(value, Iterable):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(value_text(item) for item in value) + "]"
     if isinstance(value, int):
         return str(value)
     number = float(value)

@@ -27,6 +27,7 @@ TASK = {
     "guess": Entry("numbers", "a constant input to begin with"),
     "tolerance": Entry("number", "of limits, relative"),
     "iterations": Entry("whole", "at most"),
+    "refine": Entry("number", "of collocate: the largest defect between nodes; intervals are halved until it is met"),
 }
 COSTS = {
     "effort": Entry("each", "weight of the integral of squared inputs, one for all or one for each"),
@@ -53,8 +54,8 @@ TABLES = ("costs", "parameters", *LISTS)
 WAYS: dict[
     str, tuple[dict[str, str], tuple[str, ...]]
 ] = {  # the functions, what they call entries of a task, and which ones they have not
-    "optimize": ({}, ("solver", "parameters")),
-    "shoot": ({"guess": "inputs"}, ()),
+    "optimize": ({}, ("solver", "parameters", "refine")),
+    "shoot": ({"guess": "inputs"}, ("refine",)),
     "collocate": ({"steps": "intervals"}, ("guess", "method")),
 }
 

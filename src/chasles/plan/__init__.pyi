@@ -1,4 +1,4 @@
-from chasles.plan.collocation import CollocatedMotion as CollocatedMotion
+from chasles.plan.collocated import CollocatedMotion as CollocatedMotion
 from chasles.plan.collocation import collocate as collocate
 from chasles.plan.outcome import PlannedMotion as PlannedMotion
 from chasles.plan.planner import optimize as optimize

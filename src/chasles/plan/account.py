@@ -49,8 +49,8 @@ class Quadratic:
 class Restraint:
     """A limit at its nodes, with its multipliers and its stiffness."""
 
-    def __init__(self, limit: MotionLimit, steps: int, rows: int):
-        self.limit, self.nodes, self.stiffness = limit, nodes_of(limit.when, steps), 1.0
+    def __init__(self, limit: MotionLimit, edges: np.ndarray, rows: int):
+        self.limit, self.nodes, self.stiffness = limit, nodes_of(limit.when, edges), 1.0
         shape = len(self.nodes), rows
         try:
             self.low, self.high = (np.broadcast_to(x, shape) for x in (limit.low, limit.high))
@@ -91,8 +91,11 @@ class Account:
         costs: Sequence[Any],
         limits: Sequence[MotionLimit],
         design: Mapping[str, Any] | None = None,
+        edges: np.ndarray | None = None,
     ):
-        """design: parameters of the system by name, for quantities that are functions of them too."""
+        """design: parameters of the system by name, for quantities that are functions of them too. edges: at which
+        shares of the duration nodes are, if steps are not equal."""
+        self.edges = np.arange(steps + 1) / steps if edges is None else edges
         costs, limits = _given(costs, design or {}), _given(limits, design or {})
         self.mechanism, self.tree, self.steps = mechanism, getattr(mechanism, "spanning", mechanism), steps
         self.efforts, self.durations, self.wishes = list[EffortCost](), list[DurationCost](), list[Wish]()
@@ -108,7 +111,7 @@ class Account:
             one.quantity.prepare(self.tree)
         neutral, still = self.tree.neutral()[None], np.zeros((1, self.tree.nv))
         rows = {id(one): self._numbers(one.quantity, np.zeros(1), neutral, still)[0].shape[1] for one in limits}
-        self.restraints = [Restraint(limit, steps, rows[id(limit)]) for limit in limits]
+        self.restraints = [Restraint(limit, self.edges, rows[id(limit)]) for limit in limits]
         for wish in self.wishes:
             count = self._numbers(wish.quantity, np.zeros(1), neutral, still)[0].shape[1]
             if wish.weight.shape not in ((), (count,)):
@@ -146,7 +149,7 @@ class Account:
 
     def _weights(self, wish: Wish, duration: float) -> tuple[np.ndarray, np.ndarray]:
         """Nodes of a wish, and what each counts."""
-        nodes = nodes_of(wish.when, self.steps)
+        nodes = nodes_of(wish.when, self.edges)
         if not isinstance(wish.when, str) or wish.when != ALWAYS:
             return nodes, np.ones(len(nodes))
         shares = np.full(len(nodes), duration / self.steps)
@@ -172,7 +175,7 @@ class Account:
         """ValueError if a quantity has no numbers along a motion."""
         every: list[Any] = [*self.wishes, *(one.limit for one in self.restraints)]
         for one in every:
-            values = self._at(one.quantity, nodes_of(one.when, self.steps), course)[0]
+            values = self._at(one.quantity, nodes_of(one.when, self.edges), course)[0]
             if not np.isfinite(values).all():
                 k = int(np.argmin(np.isfinite(values).all(axis=1)))
                 raise ValueError(f"{CALLER}: {one.quantity.name} is not finite at its node {k} under the guess")

@@ -3,117 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.cached import cached_property
-from chasles.caution import warn
 from chasles.plan.account import Account, Course
+from chasles.plan.collocated import CollocatedMotion, warn_between
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
+from chasles.plan.mesh import Refined
 from chasles.plan.node_program import NodeProgram
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
-from chasles.plan.outcome import InputSequence, said
+from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
 from chasles.plan.stage_field import FieldOnDuals
 from chasles.plan.terms import ALWAYS, MotionLimit, nodes_of
-from chasles.relative.loop.closed import in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
-from chasles.simulation.run import Run
-from chasles.simulation.simulate import simulate
 from chasles.simulation.start.values import Values
 
-BETWEEN, TINY = 1e-2, 1e-300  # defects of a motion that is none, relative; what is divided by at least
-
-
-@dataclass(frozen=True)
-class CollocatedMotion:
-    """A motion that was planned by collocation.
-
-    t, q, v: its nodes. inputs: at the Gauss points of the intervals (intervals, stages, inputs), whose times are
-    `input_times`; between them they are polynomials. settled: whether a minimum was found. parameters: those of the
-    design that were found, by name. `run` is the motion simulated with inputs that are held, a
-    twentieth of an interval each. `defects` tells of each interval how far it is from what is simulated.
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    inputs: np.ndarray
-    input_times: np.ndarray
-    cost: float
-    violations: dict[str, float]
-    iterations: int
-    settled: bool
-    system: Any = field(repr=False)
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def duration(self) -> float:
-        """How long the motion takes [s]."""
-        return float(self.t[-1] - self.t[0])
-
-    def held(self, samples: int = 20) -> InputSequence:
-        """The inputs as a controller that holds them, so many times in an interval: their values in the middle."""
-        count, stages, _ = self.inputs.shape
-        points = (self.input_times[0] - self.t[0]) / (self.t[1] - self.t[0])
-        middles = (np.arange(samples) + 0.5) / samples
-        weights = np.array(
-            [
-                np.prod([(middles - points[j]) / (points[i] - points[j]) for j in range(stages) if j != i], axis=0)
-                * np.ones(samples)
-                for i in range(stages)
-            ]
-        )
-        values = np.einsum("is,kim->ksm", weights, self.inputs).reshape(count * samples, -1)
-        return InputSequence(values, float(self.t[0]), self.duration / (count * samples))
-
-    @cached_property
-    def defects(self) -> np.ndarray:
-        """How far each interval ends from the next node (intervals,) if it is simulated from its own: turns and shifts
-        relative to the largest of the whole motion or of the interval, velocities to the largest of the motion."""
-        inputs, count = self.held().inputs, len(self.inputs)
-        samples, mechanism = len(inputs) // count, in_joint_coordinates("defects", self.system)
-        difference = mechanism.tables.configuration.difference
-        period, found = self.duration / len(inputs), np.empty((2, count, self.v.shape[1]))
-        for k in range(count):
-            held = InputSequence(inputs[k * samples : (k + 1) * samples], float(self.t[k]), period)
-            run = _simulated(
-                mechanism, (float(self.t[k]), float(self.t[k + 1])), self.q[k], self.v[k], held, certificate=False
-            )
-            found[0, k] = difference(self.q[k + 1], run.q[-1])
-            found[1, k] = run.v[-1] - self.v[k + 1]
-        way = np.abs(difference(self.q[0], self.q)).max(initial=0.0)
-        fastest = np.abs(self.v).max(initial=0.0)
-        far = max(way, fastest * self.duration / count), max(fastest, way / self.duration)
-        with np.errstate(invalid="ignore"):
-            shares = np.abs(found).max(axis=2) / np.maximum(far, TINY)[:, None]
-        return np.where(np.isfinite(shares), shares, np.inf).max(axis=0)
-
-    @cached_property
-    def run(self) -> Run:
-        """The motion simulated again, with inputs that are held."""
-        held = self.held()
-        return _simulated(self.system, (float(self.t[0]), float(self.t[-1])), self.q[0], self.v[0], held)
-
-    def __str__(self) -> str:
-        count, step = len(self.inputs), self.duration / len(self.inputs)
-        return said(f"{count} intervals of {step:.4g} s, {self.iterations} iterations", self)
-
-
-def _simulated(
-    system: Any, span: tuple[float, float], q: np.ndarray, v: np.ndarray, held: InputSequence, **more: Any
-) -> Run:
-    """A motion with inputs that are held, a step each."""
-    how: dict[str, Any] = {"controller": held, "period": held.period, "step": held.period, "method": "rk4"}
-    return simulate(system, span, q, v, progress=False, **how, **more)
+ROUNDS = 12  # in which intervals are cut in two
 
 
 def collocate(
@@ -135,6 +49,7 @@ def collocate(
     tolerance: float = 1e-9,
     iterations: int = 3000,
     solver: str = "auto",
+    refine: float | None = None,
 ) -> CollocatedMotion:
     """Find the motion of a tree that minimizes costs within limits, by collocation at Gauss points.
 
@@ -143,7 +58,8 @@ def collocate(
     the package ipyopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in `shoot`.
 
     Equations of motion hold at Gauss points. What is between them is looked at afterwards (`defects`), with a warning
-    where the motion is none of the system.
+    where the motion is none of the system. refine: the largest defect that is good enough, such as 1e-3: intervals
+    with larger ones are cut in two, and the motion is found again from the last one.
     """
     begin, end = span_of(span, intervals)
     require_ends(tolerance, iterations)
@@ -155,22 +71,55 @@ def collocate(
     refuse_sticking(CALLER, dynamics.mechanism.system)
     if not isinstance(dynamics.mechanism, Mechanism):
         raise ValueError(f"{CALLER}: collocate is for trees, and this system has loops or constraints; take shoot")
-    actuated = InputRange(dynamics)
-    account = Account(
-        dynamics.mechanism, int(intervals), actuated.inputs, *terms_of(costs, limits), design=design.values
-    )
+    require_refinement(refine)
+    actuated, terms = InputRange(dynamics), terms_of(costs, limits)
+    first, taken, start = dynamics.split(state)[:2], 0, None
+    mesh = np.arange(int(intervals) + 1) / int(intervals)
+    for left in range(ROUNDS if refine else 0, -1, -1):
+        count = len(mesh) - 1
+        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, design=design.values, edges=mesh)
+        if start is None:
+            require_between(account, refine)
+            require_start(account, begin, *first)
+            length = durations_of(duration, begin, end - begin, account)
+            box = bounds_of(actuated, low, high)
+        task = Collocation(account, first, begin, box, design, actuated, int(stages))
+        program, z = task.program(guess, length) if start is None else task.begun(start, length)
+        solution = solved(program, z, tolerance, iterations, solver)
+        taken += solution.iterations
+        motion = replace(task.result(solution, tolerance), iterations=taken)
+        if not left or (cut := motion.defects > refine).sum() == 0:
+            break
+        start = Refined(task, solution.z, cut)
+        mesh = start.mesh
+    if solution.problem:
+        warn_unsettled(taken, solution.problem)
+    warn_between(motion)
+    return motion
+
+
+def require_refinement(refine: Any) -> None:
+    """Refuse a largest defect that means nothing."""
+    wrong = isinstance(refine, bool) or not isinstance(refine, int | float | np.number) or not 0 < refine < 1
+    if refine is not None and wrong:
+        raise ValueError(f"{CALLER}: refine is {refine!r}; expected the largest defect between 0 and 1, such as 1e-3")
+
+
+def require_between(account: Account, refine: float | None) -> None:
+    """ValueError for what is given at each node alone: there is no cost between nodes, and other meshes have others."""
     for wish in account.wishes:
         if _always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
             raise ValueError(
                 f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
                 "give a function of time, or the nodes by when="
             )
-    first = dynamics.split(state)[:2]
-    require_start(account, begin, *first)
-    length = durations_of(duration, begin, end - begin, account)
-    task = Collocation(account, first, begin, bounds_of(actuated, low, high), design, actuated, int(stages))
-    program, z = task.program(guess, length)
-    return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
+    for one in account.restraints:
+        given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
+        if refine is not None and one.limit.when is ALWAYS and max(map(np.ndim, given)) == 2:
+            raise ValueError(
+                f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
+                "give one number, a function of time, or the nodes by when="
+            )
 
 
 class Collocation(NodeProgram):
@@ -209,9 +158,9 @@ class Collocation(NodeProgram):
             self.field, self.effect = FieldOnDuals(self.mechanism), self.actuated.effect_of(self.mechanism)
         alpha = z[self.at["alpha"]].reshape(self.count, self.stages, self.nv)
         self.u = z[self.at["u"]].reshape(self.count, self.stages, self.inputs)
-        self.h = float(z[self.time]) / self.count
+        self.h = float(z[self.time]) * self.shares
         self.interval.place(self.q[:-1], self.v[:-1], alpha, self.h)
-        self.stage_times = self.begin + self.h * (np.arange(self.count)[:, None] + self.interval.c)
+        self.stage_times = self.t[:-1, None] + self.h[:, None] * self.interval.c
 
     def sloped(self, z: np.ndarray) -> None:
         """Derivatives of the equations by the design."""
@@ -238,8 +187,8 @@ class Collocation(NodeProgram):
         self.slope(z)
         slope, share = np.zeros(self.size), self.interval.b[:, None]
         for effort in self.account.efforts:
-            slope[self.at["u"]] += (2 * self.h * share * effort.weight * self.u).reshape(self.count, -1)
-            slope[self.time] += float((share * effort.weight * self.u**2).sum()) / self.count
+            slope[self.at["u"]] += (2 * self.h[:, None, None] * share * effort.weight * self.u).reshape(self.count, -1)
+            slope[self.time] += float((self.shares[:, None, None] * share * effort.weight * self.u**2).sum())
         slope[self.time] += sum(one.weight for one in self.account.durations)
         for wish in self.account.wishes:
             self._add_wish(z, wish, slope)
@@ -250,13 +199,13 @@ class Collocation(NodeProgram):
     def _cost_of(self, account: Account, z: np.ndarray) -> float:
         """The cost of the motion that is placed, by an account."""
         share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
-        total += sum(self.h * float((share * one.weight * self.u**2).sum()) for one in account.efforts)
+        total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
         for wish in account.wishes:
             if _always(wish):
                 r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
-                total += float(np.tile(self.h * self.interval.b, self.count) @ (wish.weight * r**2).sum(axis=1))
+                total += float(self._stage_shares() @ (wish.weight * r**2).sum(axis=1))
             else:
-                r, _ = account._at(wish.quantity, nodes_of(wish.when, self.count), self.course(z))
+                r, _ = account._at(wish.quantity, nodes_of(wish.when, self.mesh), self.course(z))
                 total += float((wish.weight * r**2).sum())
         return total
 
@@ -265,23 +214,27 @@ class Collocation(NodeProgram):
         q, v = (x.reshape(-1, x.shape[-1]) for x in (self.interval.q, self.interval.v))
         return self.stage_times.ravel(), q, v
 
+    def _stage_shares(self) -> np.ndarray:
+        """What each stage counts in integrals."""
+        return np.outer(self.h, self.interval.b).ravel()
+
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
         if not _always(wish):
-            nodes = nodes_of(wish.when, self.count)
+            nodes = nodes_of(wish.when, self.mesh)
             r, by = self.account._at(wish.quantity, nodes, self.course(z))
             pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
             np.add.at(slope, self.at["node"][nodes], pull)
             return
         interval, nv = self.interval, self.nv
         r, by = wish.quantity.numbers(self.mechanism, *self._flat_stages())
-        shares = np.tile(self.h * interval.b, self.count)
+        shares = self._stage_shares()
         pull = 2 * shares[:, None] * wish.weight * r
         both = np.concatenate([interval.dq, interval.dv], axis=2).reshape(-1, 2 * nv, interval.columns)
         columns = np.einsum("km,kmc,kcd->kd", pull, by, both).reshape(self.count, self.stages, -1).sum(axis=1)
         slope[self.at["node"][:-1]] += np.einsum("kn,knm->km", columns[:, : 2 * nv], self.by[:-1])
         slope[self.at["alpha"]] += columns[:, 2 * nv : -1]
-        slope[self.time] += columns[:, -1].sum() / self.count
+        slope[self.time] += float(self.shares @ columns[:, -1])
         slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
 
     # ------------------------------------------------------------ equations
@@ -314,10 +267,10 @@ class Collocation(NodeProgram):
             shifts[..., :-nv, self.inputs :] = self.tables
             shifts[..., -nv:, self.inputs :] = self.effect_slopes
         state, more, rate = self.field.slopes(
-            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, shifts, self.h
+            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, shifts, self.h.min()
         )
         by = -(state[..., :nv] @ interval.dq + state[..., nv:] @ interval.dv)
-        places = np.arange(self.count)[:, None] + interval.c
+        places = (self.mesh[:-1] / self.shares)[:, None] + interval.c
         by[..., -1] -= rate * places[..., None]  # of laws of time
         for i in range(self.stages):
             own = 2 * nv + i * nv + np.arange(nv)
@@ -330,10 +283,10 @@ class Collocation(NodeProgram):
         nv, by_node = self.nv, self.by
         by, by_inputs, by_design = self._motion_slopes()
         by[..., : 2 * nv] = by[..., : 2 * nv] @ by_node[:-1, None]
-        by[..., -1] /= self.count
+        by[..., -1] *= self.shares[:, None, None]
         _, ends, following = self.interval.ends(self.q[1:], self.v[1:])
         ends[..., : 2 * nv] = ends[..., : 2 * nv] @ by_node[:-1]
-        ends[..., -1] /= self.count
+        ends[..., -1] *= self.shares[:, None]
         after = by_node[1:].copy()
         after[:, :nv] = following @ after[:, :nv]
         limits = self.limit_slopes(self.course(z), self.by_design[1:])
@@ -361,12 +314,22 @@ class Collocation(NodeProgram):
         """The program, and the variables to begin with."""
         path = self.guessed(guess, duration[1])
         self.lay_out(path, duration[1], self.stages * (self.nv + self.inputs))
-        z = self.start(path, duration[1])
+        return self._program(duration), self.start(path, duration[1])
+
+    def begun(self, start: Refined, duration: tuple[float, float, float]) -> tuple[Program, np.ndarray]:
+        """The same from a motion on a coarser mesh."""
+        self.lay_out(start.q, float(start.rest[0]), self.stages * (self.nv + self.inputs))
+        z = np.zeros(self.size)
+        z[self.at["node"]], z[self.at["inner"]] = self.nodes.variables(start.v), start.inner
+        z[self.time :] = start.rest
+        return self._program(duration), z
+
+    def _program(self, duration: tuple[float, float, float]) -> Program:
         low, high = self.box(duration)
         low[self.at["u"]], high[self.at["u"]] = (np.tile(x, self.stages) for x in self.bounds)
         self.equations = self.count * (self.stages + 2) * self.nv
         least, most = self.edges(self.equations)
-        return Program(self.cost, self.rows, self.slopes, self.places(), low, high, least, most), z
+        return Program(self.cost, self.rows, self.slopes, self.places(), low, high, least, most)
 
     def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:
         """The motion, if it satisfies everything."""
@@ -377,18 +340,10 @@ class Collocation(NodeProgram):
             scale = float(np.abs(self.interval.forces()[0]).max(initial=0.0)) or 1.0
         off = float(np.abs(self.rows(z)[: self.equations]).max()) / scale
         found = self.require(course, off, tolerance, solution)
-        motion = CollocatedMotion(
+        return CollocatedMotion(
             *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
             *(not solution.problem, self.design.found(), self.design.values),
         )
-        worst = int(np.argmax(motion.defects))
-        if motion.defects[worst] > BETWEEN:
-            warn(
-                f"{CALLER}: between nodes the motion is not one of the system: simulated from t = "
-                f"{motion.t[worst]:.4g} s on, it misses the next node by {motion.defects[worst]:.2g} of its size. Its "
-                "cost is not to be trusted; take more intervals or stages, or a small cost of effort"
-            )
-        return motion
 
 
 def _always(wish: Any) -> bool:

@@ -67,8 +67,8 @@ class GaussIntervals:
         self.a = a.reshape(stages, stages)
         self.columns = 2 * self.nv + stages * self.nv + 1
 
-    def place(self, q: np.ndarray, v: np.ndarray, alpha: np.ndarray, h: float) -> None:
-        """Stages of intervals from nodes q (K, nq), v (K, nv) with accelerations alpha (K, s, nv)."""
+    def place(self, q: np.ndarray, v: np.ndarray, alpha: np.ndarray, h: np.ndarray) -> None:
+        """Stages of intervals of lengths h (K) from nodes q (K, nq), v (K, nv) with accelerations alpha (K, s, nv)."""
         nv, s, K, last = self.nv, self.stages, len(q), self.columns - 1
         self.q0, self.alpha, self.h = q, alpha, h
         dv = np.zeros((K, s, nv, self.columns))
@@ -76,20 +76,24 @@ class GaussIntervals:
         for i in range(s):
             for j in range(s):
                 own = 2 * nv + j * nv + np.arange(nv)
-                dv[:, i, np.arange(nv), own] = h * self.a[i, j]
+                dv[:, i, np.arange(nv), own] = h[:, None] * self.a[i, j]
         dv[..., last] = np.einsum("ij,kjn->kin", self.a, alpha)
-        self.v, self.dv = v[:, None] + h * np.einsum("ij,kjn->kin", self.a, alpha), dv
+        one, two, three = h[:, None], h[:, None, None], h[:, None, None, None]
+        self.v, self.dv = v[:, None] + two * np.einsum("ij,kjn->kin", self.a, alpha), dv
         w, dw = self.v.copy(), dv.copy()
         if self.blocks.parts:
             turn = self.blocks.ad(self.v)  # (K, s, nv, nv)
             for j in range(s):
                 for m in range(s):
                     part = 0.5 * self.a[j, m] * (turn[:, m] @ self.v[:, j, :, None])[..., 0]
-                    w[:, j] += h * part
-                    dw[:, j] += 0.5 * h * self.a[j, m] * (turn[:, m] @ dv[:, j] - turn[:, j] @ dv[:, m])
+                    w[:, j] += one * part
+                    dw[:, j] += 0.5 * two * self.a[j, m] * (turn[:, m] @ dv[:, j] - turn[:, j] @ dv[:, m])
                     dw[:, j, :, last] += part
         self.w, self.dw = w, dw
-        self.theta, self.dtheta = h * np.einsum("ij,kjn->kin", self.a, w), h * np.einsum("ij,kjnc->kinc", self.a, dw)
+        self.theta, self.dtheta = (
+            two * np.einsum("ij,kjn->kin", self.a, w),
+            three * np.einsum("ij,kjnc->kinc", self.a, dw),
+        )
         self.dtheta[..., last] += np.einsum("ij,kjn->kin", self.a, w)
         self.q = self.mechanism.retract(q[:, None], self.theta)
         self.dq = self._moved(self.theta, self.dtheta)
@@ -113,9 +117,9 @@ class GaussIntervals:
     def ends(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the next nodes are off the ends of intervals, (K, 2 nv), its derivatives by the columns, and by δ of the
         next node (K, nv, nv)."""
-        nv, h, last = self.nv, self.h, self.columns - 1
+        nv, h, last = self.nv, self.h[:, None], self.columns - 1
         theta = h * np.einsum("j,kjn->kn", self.b, self.w)
-        dtheta = h * np.einsum("j,kjnc->knc", self.b, self.dw)
+        dtheta = h[:, None] * np.einsum("j,kjnc->knc", self.b, self.dw)
         dtheta[..., last] += np.einsum("j,kjn->kn", self.b, self.w)
         off = self.mechanism.difference(q, self.mechanism.retract(self.q0, theta))
         speeds = v - (self.v0() + h * np.einsum("j,kjn->kn", self.b, self.alpha))
@@ -129,4 +133,4 @@ class GaussIntervals:
 
     def v0(self) -> np.ndarray:
         """Velocities at the nodes."""
-        return self.v[:, 0] - self.h * np.einsum("j,kjn->kn", self.a[0], self.alpha)
+        return self.v[:, 0] - self.h[:, None] * np.einsum("j,kjn->kn", self.a[0], self.alpha)

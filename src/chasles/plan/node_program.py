@@ -16,7 +16,7 @@ from chasles.plan.account import Account, Course, violated
 from chasles.plan.design import DesignedSystem
 from chasles.plan.nodes import LoopNodes, TreeNodes
 from chasles.plan.nonlinear import ProgramEnd
-from chasles.plan.outcome import InfeasibleError, warn_unsettled
+from chasles.plan.outcome import InfeasibleError
 from chasles.plan.planner import numbers_of_guess
 from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import ClosedMechanism
@@ -45,6 +45,7 @@ class NodeProgram:
     ):
         """first: q and v at the start; bounds: of the inputs; held: joints whose q and v were given at the start."""
         self.account, self.first, self.begin, self.bounds, self.design = account, first, begin, bounds, design
+        self.mesh, self.shares = account.edges, np.diff(account.edges)  # of the duration: nodes and intervals
         self.mechanism, self.count, self.nv = account.mechanism, account.steps, account.mechanism.nv
         self.held_first = self._named(held[0]), self._named(held[1])
 
@@ -71,7 +72,7 @@ class NodeProgram:
         return found if own else ~found
 
     def times(self, duration: float) -> np.ndarray:
-        return self.begin + duration * np.arange(self.count + 1) / self.count
+        return self.begin + duration * self.mesh
 
     def guessed(self, guess: ArrayLike | None, duration: float) -> np.ndarray:
         """Coordinates at the nodes that δ is counted from."""
@@ -169,7 +170,7 @@ class NodeProgram:
     def start(self, path: np.ndarray, duration: float) -> np.ndarray:
         """Variables to begin with: velocities are those of the path."""
         z, rates = np.zeros(self.size), np.empty((self.count + 1, self.nv))
-        rates[1:] = self.mechanism.difference(path[1:], path[:-1]) * (self.count / duration)
+        rates[1:] = self.mechanism.difference(path[1:], path[:-1]) / (duration * self.shares[:, None])
         rates[0] = self.first[1]
         z[self.at["node"]] = self.nodes.variables(rates)
         z[self.time], z[self.time + 1 :] = duration, self.design.first
@@ -193,6 +194,4 @@ class NodeProgram:
                 "bounds of the inputs, or another guess",
                 found | wrong,
             )
-        if solution.problem:
-            warn_unsettled(solution.iterations, solution.problem)
         return found

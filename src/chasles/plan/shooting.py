@@ -15,7 +15,7 @@ from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.node_program import NodeProgram
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
-from chasles.plan.outcome import InfeasibleError, PlannedMotion
+from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
     durations_of,
@@ -259,6 +259,8 @@ class Shooting(NodeProgram):
         q, v = self.held.split(self.held.roll(inputs, self.h))
         course = Course(self.t, q, v, inputs, self.count * self.h)
         violations = self.require(course, 0.0, tolerance, solution)
+        if solution.problem:
+            warn_unsettled(solution.iterations, solution.problem)
         return PlannedMotion(
             *(self.t, q, v, inputs, self.account.cost(course), violations, solution.iterations, ()),
             *(self.held.method, self.design.found(), None, not solution.problem, self.design.values),

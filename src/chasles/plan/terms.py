@@ -82,19 +82,20 @@ def reach(what: MotionQuantity, when: When = END) -> MotionLimit:
     return MotionLimit(_quantity("reach", what), np.zeros(()), np.zeros(()), _when("reach", when))
 
 
-def nodes_of(when: When, steps: int) -> np.ndarray:
-    """The numbers of nodes."""
+def nodes_of(when: When, edges: np.ndarray) -> np.ndarray:
+    """The numbers of nodes; edges: at which shares of the duration all nodes are."""
+    steps = len(edges) - 1
     if isinstance(when, str):
         return np.arange(steps + 1) if when == ALWAYS else np.array([steps])
-    places = np.atleast_1d(np.asarray(when, dtype=float)) * steps
-    nodes = np.rint(places)
-    for share in np.atleast_1d(when)[np.abs(places - nodes) > NODE_TOLERANCE]:
+    shares = np.atleast_1d(np.asarray(when, dtype=float))
+    nodes: np.ndarray = np.abs(edges - shares[:, None]).argmin(axis=1)
+    for share in shares[np.abs(edges[nodes] - shares) * steps > NODE_TOLERANCE]:
         parts = Fraction(float(share)).limit_denominator(1000).denominator
         raise ValueError(
             f"{CALLER}: when={share:g} of the duration lies between two of {steps} steps; take a number of steps that "
             f"is a multiple of {parts}, or a share that is a multiple of 1/{steps}"
         )
-    return nodes.astype(int)
+    return nodes
 
 
 def _weights(name: str, weight: ArrayLike) -> np.ndarray:

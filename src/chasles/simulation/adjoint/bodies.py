@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
@@ -16,6 +14,7 @@ from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.options import Options
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.alpha import AlphaAdjoint, Weights, replay
+from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.body_family import BodyFamily
 from chasles.simulation.adjoint.body_pull import pull_joints
 from chasles.simulation.adjoint.body_start import StartBack
@@ -23,14 +22,15 @@ from chasles.simulation.adjoint.constrained_back import Weighed, gathered
 from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
 from chasles.simulation.parameter_family import Family
+from chasles.simulation.periods import held_inputs
 from chasles.simulation.run import Run
 
 
-def refuse_bodies(run: Run, wanted: tuple[str, ...], slopes: Any) -> None:
+def refuse_bodies(run: Run, wanted: tuple[str, ...]) -> None:
     """ValueError for a run in absolute coordinates that has no gradient."""
     method, mechanism, instead = run.solution.method, run.dynamics.mechanism, 'or coordinates="relative"'
     if isinstance(method, GeneralizedAlpha):
-        _refuse_alpha(run, slopes, instead)
+        _refuse_alpha(run, instead)
     elif not isinstance(method, ExplicitStepper.methods):
         raise ValueError(
             f"gradient: in absolute coordinates it is for explicit methods and GeneralizedAlpha, not {method}; take "
@@ -41,7 +41,7 @@ def refuse_bodies(run: Run, wanted: tuple[str, ...], slopes: Any) -> None:
     if mechanism.redundant and isinstance(method, GeneralizedAlpha):
         raise ValueError(
             f"gradient: equations of {', '.join(map(repr, mechanism.redundant))} depend on others; in absolute "
-            'coordinates leave out the surplus ones, or take coordinates="relative"'
+            'coordinates leave out the surplus ones, or take coordinates="relative" or an explicit method'
         )
     if run.dynamics.tree_order.floating:
         raise ValueError(f"gradient: a loop floats that no joint holds to the ground; give it a free joint, {instead}")
@@ -51,16 +51,12 @@ def refuse_bodies(run: Run, wanted: tuple[str, ...], slopes: Any) -> None:
         raise ValueError(f"gradient: rolling and constraints of velocities alone need joint coordinates; {instead[3:]}")
 
 
-def _refuse_alpha(run: Run, slopes: Any, instead: str) -> None:
+def _refuse_alpha(run: Run, instead: str) -> None:
     method = run.solution.method
     if run.task.more["step"] is None:
         raise ValueError(f"gradient: of {method} it is for fixed steps; simulate with step=..., {instead}")
     if method.project_velocity:
         raise ValueError(f"gradient: {method} projects velocities, which is not differentiated; take it without")
-    if run.task.controller is not None or slopes is not None:
-        raise ValueError(
-            f"gradient: sampled controllers are differentiated with explicit methods, not with {type(method).__name__}"
-        )
 
 
 class BodyGradient:
@@ -88,6 +84,20 @@ class BodyGradient:
         joints. states: of the points that were saved."""
         self.saved, self.by_turns, self.by_speeds = states, self._on_joints(by_q), by_v
         return self._kicks(states, self.by_turns, self.by_speeds)
+
+    def points(self) -> MovingStates:
+        """States of the points that were saved, without forces in constraints."""
+        run, y, n = self.run, self.run.solution.y, self.n
+        given = {"t": run.t, "angles": y[:, 13 * n : -1], "q": y[:, : 7 * n], "v": y[:, 7 * n : 13 * n]}
+        return made_states(self.mechanism, len(y), **given)
+
+    def answered(self, k: int, by_q: np.ndarray, by_v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cotangents (1, 6 bodies) of a point from derivatives (1, ...) by what a controller sees there."""
+        at = slice(k, k + 1)
+        turns = self._on_joints(by_q, at)
+        self.by_turns[at] += turns
+        self.by_speeds[at] += by_v
+        return self._kicks(MovingStates(*(part[at] for part in self.saved)), turns, by_v)
 
     def _on_joints(self, by_q: np.ndarray, at: slice = slice(None)) -> np.ndarray:
         """Derivatives along q exp(δ) of the joints, (points, nv), from those by the numbers q."""
@@ -142,48 +152,80 @@ class BodyGradient:
 
 
 class BodyAdjoint(BodyGradient):
-    """A run of generalized alpha, ready to be taken backward."""
+    """A run of generalized alpha, ready to be taken backward. A sampled controller begins it anew each period."""
 
     def __init__(self, run: Run, family: Family | None):
         super().__init__(run, family)
         self.metric = run.solution.method.metric
-        self.inputs = np.zeros((1, self.actuation.inputs)) if run.given is None else run.given[:1]
+        self.held, which = held_inputs(run, self.actuation)
+        self.which = which[1:] if len(which) > 1 else which  # of each step
+        self.inputs = self.held[self.which]
 
     def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
         """The gradient by "control" or "inputs"; forces are those of each step."""
-        found = self.actuation.back(np.repeat(self.inputs, len(held), axis=0), held)
-        return found if name == "inputs" else found.sum(axis=0)
+        found = self.actuation.back(self.inputs, held)
+        if name == "inputs":
+            return found
+        total = np.zeros_like(self.held)
+        np.add.at(total, self.which, found)
+        return total[0] if self.run.task.controller is None else total
 
-    def back(self, by_q: np.ndarray, by_v: np.ndarray) -> None:
+    def back(self, by_q: np.ndarray, by_v: np.ndarray, answer: Answer | None) -> None:
         """Find the cotangents of poses and velocities at the start, and what residuals are multiplied with."""
+        kicks = self.observe(self.points(), by_q, by_v.copy())
+        self.forces = np.zeros((len(self.inputs), self.mechanism.joint_tables.nv))
+        parts = []
+        for number in range(len(self.held) - 1, -1, -1):
+            own = np.flatnonzero(self.which == number)
+            steps = slice(int(own[0]), int(own[-1]) + 1)
+            points, first = slice(steps.start, min(steps.stop + 1, len(self.run.t))), steps.start
+            pushed = kicks[0][points], kicks[1][points]
+            turn, v, account, self.forces[steps] = self._period(points, number, pushed)
+            parts.append(account)
+            kicks[0][first] += turn
+            kicks[1][first] += v
+            if answer is not None:
+                weights = self.actuation.back(self.held[[number]], self.forces[steps].sum(axis=0)[None])
+                for part, more in zip(
+                    kicks, self.answered(first, *(weights @ by for by in answer.at(first))), strict=True
+                ):
+                    part[first] += more[0]
+        self.turn, self.v = kicks[0][0], kicks[1][0]
+        self.states, self.weights = gathered(parts)
+
+    def _period(
+        self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, Weighed, np.ndarray]:
+        """Of the steps between some points, under one input: cotangents of the first point, the states with the weights
+        of their residuals, and the cotangents of the forces of each step."""
         run, task, dynamics, method = self.run, self.run.task, self.dynamics, self.run.solution.method
-        problem = dynamics.under(task.u)
+        t, y, span, step, u = run.t[points], run.solution.y[points], task.span, task.more["step"], task.u
+        if task.controller is not None:
+            span = float(t[0]), float(t[-1])
+            step, u = min(step, span[1] - span[0]), self.actuation.along(self.held[number])
+        problem = dynamics.under(u)
         with dynamics.calling():
-            options = Options(task.more["step"], save="final")
-            stepper = ConstrainedStepper(problem, method, task.span, run.solution.y[0], options)
+            stepper = ConstrainedStepper(problem, method, span, y[0], Options(step, save="final"))
             steps = replay(stepper)
         count = len(steps.q)
         zeta = np.concatenate([steps.zeta, np.zeros((1, steps.zeta.shape[1]))])
-        given = {"t": run.t, "angles": steps.angles, "q": steps.q, "v": steps.v, "rate": steps.rate, "lam": steps.lam}
-        if task.u is not None:
-            given["controls"] = np.broadcast_to(task.u, (count, len(task.u)))
+        given = {"t": t, "angles": steps.angles, "q": steps.q, "v": steps.v, "rate": steps.rate, "lam": steps.lam}
+        if u is not None:
+            given["controls"] = np.broadcast_to(u, (count, len(u)))
         states = made_states(self.mechanism, count, **given, zeta=zeta)
-        # index 3 begins with other velocities than its first point has
-        saved = states._replace(v=np.ascontiguousarray(run.solution.y[:, 7 * self.n : 13 * self.n]))
-        kicks = self.observe(saved, by_q, by_v)
         found, weights = AlphaAdjoint(self.residuals, method, steps).back(kicks, states)
-        start = Start(problem, stepper.structure, float(run.t[0]), stepper.first, run.solution.y[0], False)
+        # index 3 begins with other velocities than its first point has
+        start = Start(problem, stepper.structure, float(t[0]), stepper.first, y[0], False)
         begin = StartBack(self.residuals, start, method)
         turn, v = begin.back(found)
-        self.turn, self.v = turn + kicks[0][0], v + kicks[1][0]
-        self.states, self.weights = gathered([Weighed(states, weights), *begin.account])
-        self.forces = self._of_forces(count)
+        account = gathered([Weighed(states, weights), *begin.account])
+        return turn, v, account, self._of_forces(account, count)
 
-    def _of_forces(self, points: int) -> np.ndarray:
+    def _of_forces(self, account: Weighed, points: int) -> np.ndarray:
         """Cotangents of forces along the joints in each step, (steps, nv of all joints): the power that the weights
         would have as velocities. What is behind the points belongs to the start."""
-        states, count = self.states, len(self.states.t)
-        velocity = self.weights.motion.reshape(count, self.n, 6).copy()
+        states, count = account.states, len(account.states.t)
+        velocity = account.weights.motion.reshape(count, self.n, 6).copy()
         velocity[..., 3:] = np.einsum("sikj,sik->sij", self.residuals.rotations(states.q), velocity[..., 3:])
         central = states.q.reshape(count, self.n, 7)
         power = self.mechanism.joint_states(central, velocity, states.angles)[1] * states.forced[:, None]

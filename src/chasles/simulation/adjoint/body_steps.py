@@ -39,9 +39,6 @@ class BodySteps(BodyGradient, BackwardSweep):
         BackwardSweep.__init__(self, run, self.actuation, self.mechanism.joint_tables.nv, each)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
-        y, n = run.solution.y, self.n
-        given = {"t": run.t, "angles": y[:, 13 * n : -1], "q": y[:, : 7 * n], "v": y[:, 7 * n : 13 * n]}
-        self.points = made_states(self.mechanism, len(y), **given)
         self.account: list[Weighed] | None = [] if account else None
         self.chunk = STEPS if account else None
 
@@ -53,23 +50,20 @@ class BodySteps(BodyGradient, BackwardSweep):
         kicks = self.kicks(by_q, by_v)
         with self.residuals.calling:
             first, self.forces, _ = self.back(kicks, answer)
-        self.turn, self.v = self._cotangents(self.points.q[0], first)
+        self.turn, self.v = self._cotangents(self.saved.q[0], first)
         if self.account is not None:
-            rest = MovingStates(*(part[:1] for part in self.points))
+            rest = MovingStates(*(part[:1] for part in self.saved))
             sizes = 6 * self.n, 6 * self.n, *(len(self.residuals.rows),) * 3
             self.account.append(Weighed(rest, Weights(*(np.zeros((1, size)) for size in sizes))))
             self.states, self.weights = gathered(self.account)
 
     def kicks(self, by_q: np.ndarray, by_v: np.ndarray, at: slice = EVERY) -> np.ndarray:
         """Cotangents of the numbers of points."""
-        states = MovingStates(*(part[at] for part in self.points))
         if at == EVERY:
-            turn, v = self.observe(states, by_q, by_v.copy())
+            turn, v = self.observe(self.points(), by_q, by_v.copy())
         else:  # what a controller sees
-            turns = self._on_joints(by_q, at)
-            self.by_turns[at] += turns
-            self.by_speeds[at] += by_v
-            turn, v = self._kicks(states, turns, by_v)
+            turn, v = self.answered(at.start, by_q, by_v)
+        states = MovingStates(*(part[at] for part in self.saved))
         found, count, n = np.zeros_like(self.run.solution.y[at]), len(states.t), self.n
         q, spin = states.q.reshape(count, n, 7), turn.reshape(count, n, 6)
         poses = found[:, : 7 * n].reshape(count, n, 7)

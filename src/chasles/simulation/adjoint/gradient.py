@@ -106,7 +106,7 @@ def gradient(
     if bodies:
         if isinstance(run.solution.method, GeneralizedAlpha):
             adjoint = BodyAdjoint(run, family)
-            adjoint.back(by_q, by_v)
+            adjoint.back(by_q, by_v, answer)
         else:
             adjoint = BodySteps(run, family, "inputs" in wanted, family is not None or "gravity" in wanted)
             adjoint.find(by_q, by_v, answer)
@@ -146,7 +146,7 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     if not wanted:
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
     if isinstance(run.dynamics, BodyDynamics):
-        refuse_bodies(run, wanted, slopes)
+        refuse_bodies(run, wanted)
     elif not _is_plain_tree(run.dynamics.mechanism):
         for name in ("bodies", "gravity"):
             if name in wanted:

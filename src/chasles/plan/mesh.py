@@ -1,0 +1,42 @@
+"""Meshes of collocation that are refined: where a motion is none of the system between nodes, intervals are cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from chasles.plan.collocation import Collocation
+
+
+def polynomials(points: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Values (..., points) at places of the polynomials that are one at one of the points and zero at the others."""
+    powers = np.arange(len(points))
+    found: np.ndarray = at[..., None] ** powers @ np.linalg.inv(points[:, None] ** powers)
+    return found
+
+
+class Refined:
+    """A motion with some intervals cut in two: a search on the finer mesh begins with it. Accelerations and inputs are
+    the polynomials of the interval, and states in the middle follow from them."""
+
+    def __init__(self, task: Collocation, z: np.ndarray, cut: np.ndarray):
+        task.place(z)
+        interval, h, count = task.interval, task.h[:, None], task.count
+        parent = np.repeat(np.arange(count), 1 + cut)
+        second = np.diff(parent, prepend=-1) == 0  # half of an interval
+        width = np.where(cut[parent], 0.5, 1.0)
+        self.mesh = np.append(task.mesh[:-1][parent] + 0.5 * second * task.shares[parent], 1.0)
+        powers = np.arange(1, task.stages + 1)
+        middle = 0.5**powers / powers @ np.linalg.inv(interval.c[:, None] ** (powers - 1))  # integrals to the middle
+        way, rise = (h * np.einsum("j,kjn->kn", middle, x) for x in (interval.w, interval.alpha))
+        halves = task.mechanism.retract(task.q[:-1], way), task.v[:-1] + rise
+        self.q, self.v = (
+            np.concatenate([np.where(second[:, None], half[parent], x[:-1][parent]), x[-1:]])
+            for half, x in zip(halves, (task.q, task.v), strict=True)
+        )
+        values = polynomials(interval.c, 0.5 * second[:, None] + width[:, None] * interval.c)
+        parts = (np.einsum("cij,cjn->cin", values, x[parent]) for x in (interval.alpha, task.u))
+        self.inner = np.concatenate([x.reshape(len(parent), -1) for x in parts], axis=1)
+        self.rest = z[task.time :]
