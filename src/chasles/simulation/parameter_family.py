@@ -26,14 +26,10 @@ from chasles.relative.mechanism import Mechanism
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
 CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
 FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
-<<<<<<< HEAD
 LOWER_CENTRAL = (3 / 4, -3 / 20, 1 / 60, 0.0)  # the same points, order six
 LOWER_FORWARD = (-363 / 140, 7.0, -21 / 2, 35 / 3, -35 / 4, 21 / 5, -7 / 6, 1 / 7, 0.0)  # and order seven
-AGREEMENT = 1e-7  # of two results, relative to the largest derivative
-=======
 ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
-AGREEMENT = 1e-7  # of the results of two steps, relative to the largest derivative
->>>>>>> plan
+AGREEMENT = 1e-7  # of two results, relative to the largest derivative
 
 
 class NoDerivativeError(ValueError):
@@ -75,19 +71,14 @@ class Family:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
         value, found = self.values[name], self.along(name, index, function)
         size = STEP * (abs(value.flat[index]) or 1.0)
-<<<<<<< HEAD
-        coarse, lower = self._differences(name, index, function, size)
-=======
         if (simple := _of_quadratic(found, size)) is not None:
             return simple
-        coarse, fine = (_difference(found, share * size, name) for share in (1.0, 0.5))
-        base = found(0.0)
->>>>>>> plan
+        (coarse, lower), base = _differences(found, size), found(0.0)
         rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
         enough = AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding
         if np.abs(coarse - lower).max(initial=0.0) <= enough:
             return coarse
-        fine, _ = self._differences(name, index, function, size / 2)  # strongly curved, or not smooth
+        fine, _ = _differences(found, size / 2)  # strongly curved, or not smooth
         off = np.abs(coarse - fine).max(initial=0.0)
         if not off <= enough:
             raise ValueError(
@@ -97,20 +88,9 @@ class Family:
         return coarse
 
     def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-<<<<<<< HEAD
         """The same, not compared with anything: for functions that were."""
-        return self._differences(name, index, function, STEP * (abs(self.values[name].flat[index]) or 1.0))[0]
-
-    def _differences(
-        self, name: str, index: int, function: Callable[[Any], np.ndarray], size: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The derivative over steps of this size, and by the formula of lower order."""
-        value, before = self.values[name], list[Any]()
-=======
-        """The same, not compared with another size: for functions that were."""
         size = STEP * (abs(self.values[name].flat[index]) or 1.0)
-        return _difference(self.along(name, index, function), size, name)
->>>>>>> plan
+        return _differences(self.along(name, index, function), size)[0]
 
     def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
         """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
@@ -129,11 +109,7 @@ class Family:
             before[:] = [mechanism]
             return function(mechanism)
 
-<<<<<<< HEAD
-        return _difference(at, function(self.base), size, name)
-=======
         return at
->>>>>>> plan
 
     def table_derivative(
         self, name: str, index: int, numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]
@@ -160,13 +136,6 @@ class Family:
         return change
 
 
-<<<<<<< HEAD
-def _difference(
-    at: Callable[[float], np.ndarray], base: np.ndarray, h: float, name: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero). Then
-    the same of lower order."""
-=======
 def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
     """The derivative of numbers that are polynomials of second order in a parameter, as most are in masses, moments
     and stiffnesses: two sizes of differences agree to rounding. None for others."""
@@ -180,9 +149,9 @@ def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | N
     return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
 
 
-def _difference(at: Callable[[float], np.ndarray], h: float, name: str) -> np.ndarray:
-    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero)."""
->>>>>>> plan
+def _differences(at: Callable[[float], np.ndarray], h: float) -> tuple[np.ndarray, np.ndarray]:
+    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero). Then
+    the same of lower order."""
     try:
         pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
         return np.tensordot(CENTRAL, pairs, 1) / h, np.tensordot(LOWER_CENTRAL, pairs, 1) / h
@@ -192,13 +161,8 @@ def _difference(at: Callable[[float], np.ndarray], h: float, name: str) -> np.nd
         refused = error
     for side in (h, -h):
         try:
-<<<<<<< HEAD
-            points = [_minus(at(k * side), base) for k in range(1, 9)]
-            return np.tensordot(FORWARD[1:], points, 1) / side, np.tensordot(LOWER_FORWARD[1:], points, 1) / side
-=======
             points = [_minus(at(k * side), at(0.0)) for k in range(1, 9)]
-            return np.tensordot(FORWARD[1:], points, 1) / side
->>>>>>> plan
+            return np.tensordot(FORWARD[1:], points, 1) / side, np.tensordot(LOWER_FORWARD[1:], points, 1) / side
         except ValueError:
             continue
     raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused
