@@ -442,3 +442,12 @@ def test_no_step_over_what_a_law_does_in_between(options):
     if options:
         assert np.diff(found.run.t).max() <= 1.0 + 1e-12
         assert {5.0, 5.01} <= set(found.run.t)
+
+
+def test_a_parameter_that_cannot_be_varied_is_named():
+    def block(mass):
+        slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0))
+        return ch.System([ch.Body("block", 1.0 if mass == 2.0 else -1.0)], [slide])
+
+    with pytest.raises(ValueError, match=r"parameter 'mass' cannot be varied by 0\.02: .*mass"):
+        ch.sensitivities(block, (0.0, 0.1), parameters={"mass": 2.0})

@@ -114,7 +114,7 @@ def _rod(rod: Rod) -> dict[str, Any]:
 
 
 def _mass(mass: Mass) -> dict[str, Any]:
-    entry = {"at": mass.at, "mass": mass.mass, "com": mass.com, "inertia": _inertia(np.array(mass.inertia))}
+    entry = {"at": mass.at, "mass": mass.mass, "com": mass.com, "inertia": inertia_entry(mass)}
     return {key: value for key, value in entry.items() if key in ("at", "mass") or np.any(value)}
 
 
@@ -164,7 +164,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
     return entry
 
 
-def inertia_entry(body: Body) -> Any:
+def inertia_entry(body: Body | Mass) -> Any:
     """Three numbers if the inertia is diagonal, six if it is symmetric to the last bit, else all."""
     matrix = np.array(body.inertia)
     if not np.any(matrix - np.diag(np.diag(matrix))):

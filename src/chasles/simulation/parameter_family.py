@@ -73,12 +73,12 @@ class Family:
         size = STEP * (abs(value.flat[index]) or 1.0)
         if (simple := _of_quadratic(found, size)) is not None:
             return simple
-        (coarse, lower), base = _differences(found, size), found(0.0)
+        (coarse, lower), base = _differences(found, size, name), found(0.0)
         rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
         enough = AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding
         if np.abs(coarse - lower).max(initial=0.0) <= enough:
             return coarse
-        fine, _ = _differences(found, size / 2)  # strongly curved, or not smooth
+        fine, _ = _differences(found, size / 2, name)  # strongly curved, or not smooth
         off = np.abs(coarse - fine).max(initial=0.0)
         if not off <= enough:
             raise ValueError(
@@ -90,7 +90,7 @@ class Family:
     def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """The same, not compared with anything: for functions that were."""
         size = STEP * (abs(self.values[name].flat[index]) or 1.0)
-        return _differences(self.along(name, index, function), size)[0]
+        return _differences(self.along(name, index, function), size, name)[0]
 
     def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
         """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
@@ -149,7 +149,7 @@ def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | N
     return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
 
 
-def _differences(at: Callable[[float], np.ndarray], h: float) -> tuple[np.ndarray, np.ndarray]:
+def _differences(at: Callable[[float], np.ndarray], h: float, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Central difference, or one-sided where the system does not exist on the other side (a damping below zero). Then
     the same of lower order."""
     try:
