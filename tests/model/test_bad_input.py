@@ -12,6 +12,7 @@ from chasles.screw.shape import Box, Cylinder
 
 A, B = (Body(name, 1.0, inertia=(1.0, 1.0, 1.0)) for name in "ab")
 HINGE = make.revolute("hinge", "ground", "a", axis=(0, 0, 1))
+POST = make.revolute("post", "ground", "b", axis=(0, 0, 1))
 LINK = make.revolute("link", "a", "b", axis=(0, 0, 1))
 
 BODIES = {
@@ -148,9 +149,9 @@ SYSTEMS = {
         lambda: System([A], [HINGE]).attach(System([A]), make.weld("w", "a", "a2")),
         "the name 'a' is used 2 times",
     ),
-    "attach what stands": (
-        lambda: System([A]).attach(System([B], [make.weld("post", "ground", "b")]), make.weld("w", "a", "b")),
-        "attach: joint 'post' of 'system' is connected to its ground",
+    "attach what turns on its ground": (
+        lambda: System([A]).attach(System([B], [POST]), make.weld("w", "a", "b")),
+        "attach: joint 'post' of 'system' is connected to its ground; 'w' can replace only a weld or a free joint",
     ),
     "assembly with a child frame": (
         lambda: System.from_assembly([A], [make.weld("post", "ground", "a", child_at=(1, 0, 0))]),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from chasles.relative.mechanism import Mechanism
 
 EARTH = (0.0, 0.0, -9.81)
+REPLACED = ("weld", "free")  # joints to the ground whose body may be attached elsewhere
 CHANGEABLE = ("bodies", "joints", "frames", "forces", "actuators", "constraints", "rods")
 
 
@@ -442,14 +443,17 @@ class System:
     def attach(self, other: System, by: Joint, prefix: str = "") -> System:
         """This system with another one attached by a joint, whose parent is here and whose child is there.
 
-        `prefix` goes before every name of the other system, so that one system can be attached twice. What stands on
-        the other's ground goes where the joint puts it only if it hangs on the child; a joint of the other system to
-        its ground is an error.
+        `prefix` goes before every name of the other system, so that one system can be attached twice. A weld or free
+        joint between the other's ground and the child, as imported robots have it, is replaced by the new joint. Any
+        other joint of the other system to its ground is an error.
         """
+        base = [j for j in other.joints if j.parent == GROUND and j.child == by.child and j.kind in REPLACED]
+        other = replace(other, joints=tuple(j for j in other.joints if j not in base)) if base else other
         for joint in other.joints:
             if joint.parent == GROUND:
                 raise ValueError(
-                    f"attach: joint {joint.name!r} of {other.name!r} is connected to its ground; remove or lock it"
+                    f"attach: joint {joint.name!r} of {other.name!r} is connected to its ground; {by.name!r} can "
+                    f"replace only a weld or a free joint of its child {by.child!r}"
                 )
 
         for rod in other.rods:
