@@ -60,6 +60,7 @@ MODULES = {
     "chasles.model": [
         *("system", "body", "joint", "joint_kind", "force", "constraint", "law", "expression", "expression_law"),
         *("actuator", "transmission", "cam", "rod", "reduced", "rod_curve", "rod_section"),
+        *("rod_load", "rod_polygon"),
     ],
     "chasles.relative": ["mechanism", "groups", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],

@@ -48,7 +48,7 @@ def test_version():
 
 
 def test_run_heavy_top_shows_drift_and_energy_on_both_groups():
-    result = process("run", "heavy_top", "--space", "SE3", "--space", "SO3xR3")
+    result = run("run", "heavy_top", "--space", "SE3", "--space", "SO3xR3")
     rows = dict(re.findall(r"│ (SE3|SO3xR3) +│ +(\S+) │", result.stdout))
     assert float(rows["SE3"]) < 5e-14
     assert 1e-6 < float(rows["SO3xR3"]) < 5e-5

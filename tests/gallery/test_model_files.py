@@ -1,5 +1,7 @@
 """Model files of the gallery are the systems that Python builds."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,7 @@ RODS = ("flying_spaghetti", "right_angle_frame", "cantilever_bend", "roll_up")  
 ELASTIC = ("cable_with_load", "flexible_slider_crank", "helicopter_blade", "slinky", "tendon_finger")
 
 
+@functools.cache
 def study_of(name):
     return load(model_files()[name])
 

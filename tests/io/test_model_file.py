@@ -359,6 +359,7 @@ def test_the_schema_knows_every_field():
                 "material",
                 "intrinsic",
                 "loads",
+                "masses",
             }
 
 

@@ -218,3 +218,12 @@ def test_what_is_no_mixture_is_read(text, value):
 @pytest.mark.parametrize("text", ["2 N / mm", "2 N * m/m", "3 kg * m / s^2"])
 def test_spaces_in_units(text):
     assert Reader({}, {}).number(text, None) > 0
+
+
+def test_a_unit_may_begin_with_a_one():
+    """Curvatures and rates; without a space the one is a part of the number."""
+    assert Reader({}, {}).number("6 1/mm", ("1/m",)) == 6000.0
+    assert Reader({}, {}).number("2 1/s", None) == 2.0
+    assert Reader({"m": 4.0}, {}).number("61/m", None) == 61 / 4.0
+    with pytest.raises(ValueError, match=r"unit '1/x': 'x' is unknown"):
+        Reader({}, {}).number("6 1/x", ("1/m",))

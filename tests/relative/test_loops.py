@@ -367,6 +367,18 @@ def test_a_rough_start_is_assembled():
     assert np.linalg.norm(left) < 1e-3 * np.linalg.norm(push)
 
 
+def test_velocities_are_on_the_constraints_however_far_positions_were_off():
+    mechanism = closed.rssr().compile()
+    rng = np.random.default_rng(1)
+    q = mechanism.assemble(mechanism.retract(mechanism.neutral(), 0.5 * rng.normal(size=mechanism.nv)))
+    for size in np.repeat([1e-3, 1e-2, 3e-2], 10):
+        way = rng.normal(size=mechanism.nv)
+        near = mechanism.retract(q, size * way / np.linalg.norm(way))
+        off = mechanism.constraint_violation(*mechanism.project(near, rng.normal(size=mechanism.nv)))
+        assert off.position.max() < 1e-14
+        assert off.velocity.max() < 2e-13  # up to 9e-6 with the factor that positions leave
+
+
 def test_an_overconstrained_linkage():
     mechanism = closed.bennett().compile()
     q = mechanism.assemble([0.8, -1.2, 0.9])

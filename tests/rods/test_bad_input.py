@@ -29,6 +29,19 @@ CASES = {
     ),
     "many turns": (lambda: system(curve=rods.Helix((1, 0, 0), (0, 0, 0), (0, 0, 1), 0.1, 8)), "turns by .* rad"),
     "no elements": (lambda: rod(elements=0), "elements is 0; expected 1 or more"),
+    "many elements": (lambda: rod(elements=10**9), "elements is 1000000000; expected 1 or more, at most 100000"),
+    "six and matrix": (
+        lambda: rod(section=(rods.Stiffness((1, 1, 1, 1, 1, np.inf)), rods.Stiffness(np.eye(6) + 0.1))),
+        r"rod 'r': matrix has shapes \(6,\) and \(6, 6\) at its ends; expected the same",
+    ),
+    "stiff at one end": (
+        lambda: rod(section=(rods.Stiffness((1, 1, 1, 1, np.inf, np.inf)), rods.Stiffness((1,) * 6))),
+        "rod 'r': shear stiffness is infinite at one end only",
+    ),
+    "factor at one end": (
+        lambda: rod(section=(rods.Rectangle(1, 1), rods.Rectangle(1, 1, 0.8))),
+        r"rod 'r': shear is None and \(0\.8, 0\.8\) at its ends|rod 'r': shear is None and 0\.8 at its ends",
+    ),
     "half an element": (lambda: rod(elements=2.5), r"elements is 2\.5"),
     "one end": (lambda: rod(ends="hub"), "ends is 'hub'; expected two"),
     "unknown end": (lambda: system(ends=("hbu", "free")), "'hbu', which is not a body; did you mean 'hub'"),
@@ -82,6 +95,20 @@ CASES = {
     "loads": (lambda: rod(loads=3), r"loads is \(3,\); expected a list of chasles.rods.Load"),
     "law of a load": (lambda: rods.Load((0, 0, 0, 0, 0, "sin(x)")), r"load: 'sin\(x\)': 'x' is unknown here"),
     "steps": (lambda: ch.equilibrium(ch.System([ch.Body("b", 1.0)]), steps=3), "steps are for systems with rods"),
+    "no number at rest": (
+        lambda: ch.equilibrium(system(ends=("ground", "free"), intrinsic={"bend_z": "log(s - 2)"})),
+        "forces are not finite at t = 0 s; a law has no value there",
+    ),
+    "no number at the start": (
+        lambda: ch.simulate(
+            ch.System(rods=[rod(ends=("ground", "free"), intrinsic={"bend_z": "sqrt(t - 1)"})]),
+            (0, 1),
+            coordinates="absolute",
+            method="generalized_alpha",
+            step=1e-3,
+        ),
+        r"the law '0\.0, 0\.0, sqrt\(t - 1\), .* of 'r\[0\]' is not finite at t = 0 s, at the start",
+    ),
     "no load": (
         lambda: rods.load_path(ch.System(rods=[rod(ends=("ground", "free"))], gravity=(0, 0, 0))),
         "neither gravity nor a constant wrench",
@@ -147,3 +174,12 @@ def test_an_equilibrium_of_a_rod_that_is_held_elsewhere_says_so():
         RuntimeError, match=r"element 3 of rod 'r' is stretched .* is the rod held where its curve ends"
     ):
         ch.equilibrium(system(joints=[*joints, ch.revolute("c", "hub", "r[4]", axis=(0, 1, 0))]))
+
+
+def test_a_taper_without_shear_has_none_at_its_end():
+    """Between two sections of infinite stiffness, at both ends too; the tip deflects as by ∫ (1-s)²/EI ds."""
+    ends = [rods.Stiffness((1, EI, EI, 1e6, np.inf, np.inf)) for EI in (2.0, 1.0)]
+    one = ch.Rod("r", LINE, ends, ends=("ground", "free"), elements=8)
+    load = ch.Wrench("P", "r@1", (0, 0, 0, 0, 0, 1e-6), "hybrid")
+    found = ch.equilibrium(ch.System(rods=[one], forces=[load], gravity=(0, 0, 0)))
+    assert found.pose("r@1")[6] == pytest.approx(1e-6 * (np.log(2) - 0.5), rel=1e-6)

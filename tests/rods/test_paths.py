@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ellipe, ellipk
 
 import chasles as ch
 from chasles import rods
@@ -44,6 +45,45 @@ def test_a_strip_buckles_sideways():
     assert rods.buckling(system, 1.5, steps=3) == pytest.approx(1.00047244, abs=1e-6)
     with pytest.raises(RuntimeError, match=r"none up to 0\.5"):
         rods.buckling(system, 0.5, steps=1)
+
+
+def column(weak: float = 1.0, representation: str = "hybrid") -> ch.System:
+    """Clamped below, with a load on its top; EI = L = 1 in the plane in which it buckles first."""
+    stiffness = rods.Stiffness((1, 5, weak, 1e6, 1e6 / 2.6, 1e6 / 2.6))
+    rod = ch.Rod("c", rods.Line((0, 0, 0), (1, 0, 0)), stiffness, ends=("ground", "free"), elements=16)
+    load = ch.Wrench("P", "c@1", (0, 0, 0, -1, 0, 0), representation)
+    return ch.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_column_leaves_its_axis_where_it_buckles(side):
+    """Euler's loads about both axes, and the elastica of the buckled column by elliptic integrals."""
+    path = rods.load_path(column(), (0, 20), max_step=0.3)
+    first, second = path.bifurcations
+    assert path.load[[first, second]] == pytest.approx(np.pi**2 / 4 * np.array([1, 5]), rel=3e-5)  # it shortens, too
+    assert path.limits == ()
+    assert path.unstable[[first - 1, first + 1, second + 1]].tolist() == [0, 1, 2]
+    branch = path.branch(first, side)
+    turn = pose.log(branch.poses[1:, -1])[:, 2]
+    m = np.sin(turn / 2) ** 2
+    assert (side * turn * np.sign(path.branch(first).place("c@1")[1, 1]) > 0).all()
+    assert branch.load[1:] == pytest.approx(ellipk(m) ** 2, rel=5e-5)
+    bent = np.stack([2 * ellipe(m) / ellipk(m) - 1, 2 * np.sqrt(m) / ellipk(m)], axis=1)
+    assert np.abs(branch.place("c@1")[1:, :2]) == pytest.approx(np.abs(bent), abs=5e-5)
+    assert (branch.unstable[1:] == 0).all()
+    assert branch.load.max() > 3 * np.pi**2 / 4
+
+
+def test_branches_that_there_are_not():
+    path = rods.load_path(column(5.0), (0, 15), max_step=0.3)
+    (double,) = path.bifurcations
+    with pytest.raises(ValueError, match=f"several paths leave point {double} at once"):
+        path.branch(double)
+    with pytest.raises(ValueError, match=rf"point is 0; .* a bifurcation of this path \({double}\)"):
+        path.branch(0)
+    with pytest.raises(ValueError, match="side is 0; expected 1 or -1"):
+        path.branch(double, 0)
+    assert rods.load_path(column(representation="body"), (0, 15), max_step=0.3).bifurcations == ()  # it flutters
 
 
 def test_stresses_of_an_equilibrium():

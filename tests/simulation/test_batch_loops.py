@@ -114,6 +114,18 @@ def test_members_with_loops_have_the_bits_of_simulate(kind, how):
     assert np.array_equal(turned.ends.v, batch.ends.v[[5, 2, 0]])
 
 
+def test_after_long_steps_velocities_are_on_the_constraints_and_members_keep_their_bits():
+    """The factor that positions leave is too far off for velocities: lanes that need another get it. Without, the
+    loops move apart by 5e-8 m/s here."""
+    system, (q, v), how = planar(), start("planar"), {"method": "rk4", "step": 0.2}
+    batch, mechanism = ch.simulate_batch(system, (0.0, 1.0), q, v, **how), system.compile()
+    assert batch.reason == ""
+    for i in (0, 1, 5):
+        alone = ch.simulate(system, (0.0, 1.0), row(q, i), row(v, i), progress=False, **how)
+        assert np.array_equal(batch.ends.v[i], alone.v[-1])
+        assert mechanism.constraint_violation(alone.q, alone.v).velocity.max() < 1e-13
+
+
 @pytest.mark.parametrize("stabilization", ["baumgarte", None])
 def test_loops_that_are_not_projected(stabilization):
     system, (q, v), more = planar(), start("planar"), {**HOW["fixed"], "stabilization": stabilization}
@@ -133,8 +145,24 @@ def test_a_member_at_a_dead_point_leaves_the_others_their_bits():
     w = np.array([0.5, 90.0, 1.0, -90.0, 1.5])
     batch = ch.simulate_batch(of, SPAN, parameters={"w": w}, **HOW["fixed"])
     assert batch.success.tolist() == [True, False, True, False, True]
-    assert "crank" in batch.messages[1]
+    assert "dead point at rocker" in batch.messages[1]
     assert np.array_equal(batch.ends.q[4], ch.simulate(of(1.5), SPAN, save="final", **HOW["fixed"]).q[-1])
+
+
+def test_loops_that_a_drive_tears_and_closes_again_are_no_success():
+    """The drive passes the places that the linkage cannot be in, and comes to one where it can; only the last point is
+    saved. By the cosine rule the rocker is stopped where the bars of 0.3 m and 0.6 m are in line."""
+    dead = np.array([np.pi - np.arccos((0.36 + 0.25 - 0.81) / 0.6), np.pi - np.arccos((0.36 + 0.25 - 0.09) / 0.6)])
+    w, how = np.array([-10.0, -4.0, 0.5, 4.0]), {"method": "rk4", "step": 0.02}
+    bodies, joints = linkage()
+
+    def of(w):
+        return ch.System(bodies, joints, constraints=[ch.Drive("motor", "rocker", "w * t + 1.9", parameters={"w": w})])
+
+    batch = ch.simulate_batch(of, (0.0, 1.0), parameters={"w": w}, certificate=False, **how)
+    assert batch.success.tolist() == [False, False, True, False]
+    for i, angle in ((0, dead[0]), (1, dead[0]), (3, dead[1])):
+        assert f"dead point at rocker = {np.degrees(angle):.5g} deg" in batch.messages[i]
 
 
 SEARCHING = """

@@ -54,6 +54,18 @@ def test_in_absolute_coordinates_loops_that_are_torn_are_no_success():
     assert "cannot go on: the linkage is at a dead point at motor = " in run.message
 
 
+def test_loops_that_are_torn_at_the_only_saved_point_are_no_success():
+    """In absolute coordinates the motion goes on with loops apart, so its end must be looked at."""
+    lever = 0.98 * GRASHOF
+    system, q = linkage(lever)
+    how = {"coordinates": "absolute", "certificate": False, "save": "final", "rtol": 1e-4}
+    run = ch.simulate(system, (0, 1.2), q, held=["motor"], assemble=True, **how)
+    assert not run.success
+    found = re.search(r"dead point at motor = (\S+) deg \(t = (\S+) s\)", run.message)
+    assert float(found[1]) % 360.0 == pytest.approx(dead_angle(lever), abs=0.01)
+    assert float(found[2]) < 1.2
+
+
 def test_at_a_change_point_the_singular_configuration_is_named():
     system, q = linkage(GRASHOF)
     run = ch.simulate(system, (0, 3), q, held=["motor"], assemble=True, rtol=1e-9, certificate=False)

@@ -354,6 +354,22 @@ def test_a_parameter_that_jumps_is_found_out():
         ch.sensitivities(swing(), (0.0, 0.1), step=0.01)["mass"]
 
 
+def test_a_kink_is_found_out_and_a_strong_curve_is_not_one():
+    """A kink between two points; a sine whose curve takes a smaller step to see, by the chain rule."""
+    with pytest.raises(ValueError, match="does not depend smoothly on parameter 'length'"):
+        ch.sensitivities(
+            lambda length: swing(max(length, 0.5015)), (0.0, 0.1), [0.4], parameters={"length": 0.5}, step=0.01
+        )
+    curved, plain = (
+        ch.sensitivities(system, (0.0, 0.1), [0.4], parameters={name: value}, step=0.01)[name]
+        for system, name, value in (
+            (lambda phase: swing(0.5 + 0.1 * np.sin(phase)), "phase", 14.0),
+            (swing, "length", 0.5 + 0.1 * np.sin(14.0)),
+        )
+    )
+    np.testing.assert_allclose(curved, 0.1 * np.cos(14.0) * plain, rtol=1e-7, atol=1e-10)
+
+
 def test_a_parameter_in_the_code_of_a_law_is_refused():
     def system(strength):
         @ch.law
@@ -426,3 +442,12 @@ def test_no_step_over_what_a_law_does_in_between(options):
     if options:
         assert np.diff(found.run.t).max() <= 1.0 + 1e-12
         assert {5.0, 5.01} <= set(found.run.t)
+
+
+def test_a_parameter_that_cannot_be_varied_is_named():
+    def block(mass):
+        slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0))
+        return ch.System([ch.Body("block", 1.0 if mass == 2.0 else -1.0)], [slide])
+
+    with pytest.raises(ValueError, match=r"parameter 'mass' cannot be varied by 0\.02: .*mass"):
+        ch.sensitivities(block, (0.0, 0.1), parameters={"mass": 2.0})

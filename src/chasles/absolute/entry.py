@@ -23,7 +23,7 @@ from chasles.absolute.kkt import (
 )
 from chasles.absolute.redundant import accelerate_refined, factorize_rows, solve_refined
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, joints_of, tables_of, work_of, work_size
-from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_slow, is_stuck, worse
+from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_poor, is_slow, is_stuck, worse
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
 from chasles.constraint.special import TARGET, add_target_speeds, angle_rates, call_special
 from chasles.constraint.tile_work import angle_at, set_time, tile_target
@@ -207,7 +207,7 @@ def project_velocities(tables, space):
         share = largest_speed(tiles, nodes, tables.nt, rows, velocity, x)
         if not share > SPEED_ROUNDING:  # a NaN ends it too
             break
-        if sweep == 1 and share > 1e-3 * before and not tables.gravity[FIELD.regularization] > 0.0:
+        if sweep == 1 and is_poor(share, before) and not tables.gravity[FIELD.regularization] > 0.0:
             factorize_rows(tables, tables.masses, rows, space.matrix, space.factors)
         solve_rows(tables, space)
         for k in range(6 * tables.n):

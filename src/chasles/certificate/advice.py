@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LARGE = 0.1  # an error that grows no more as it did, since nothing moves farther
 GROWTH = 1e3  # times, from an error to that one: how long this takes tells how long it would take again
 RESOLVED, SLOWER = 3, 3.0  # checkpoints of that time at least; times longer for the second half of the growth at most
+ENOUGH = 4.0  # steps in the time in which a law changes
 
 
 def python_laws(system: Any) -> list[PythonLaw]:
@@ -79,7 +80,8 @@ def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
         ]
     lines, task = list[str](), judge.task
     if found is not None:
-        lines = [_in_time(run, name, *found.steepest[name], found.jumps.get(name)) for name in in_time[:2]]
+        laws = (_in_time(run, name, *found.steepest[name], found.jumps.get(name)) for name in in_time[:2])
+        lines = [line for line in laws if line]
     step = task.more["step"]
     if step is None:
         rtol = max(task.more["rtol"] * judge.tolerance / (10 * error), 1e-13)
@@ -119,13 +121,16 @@ def _farthest(judge: Judge, in_time: Collection[str]) -> float | None:
 
 
 def _in_time(run: Any, name: str, when: float, within: float, jumps: tuple[float, ...] | None) -> str:
-    """How a law changes in time against the steps there, if these are too long."""
+    """How a law changes in time against the steps there; empty if these are short enough."""
     if jumps:
         shown = ", ".join(f"{x:.6g}" for x in jumps[:4])
         return f"{name!r} jumps at t = {shown}{', ...' if len(jumps) > 4 else ''} s: give stops=[{shown}]"
     if isinstance(run.task.more["save"], str) and len(run.t) > 2:
         k = int(np.clip(np.searchsorted(np.asarray(run.t), when), 1, len(run.t) - 1))
-        steps = f"; steps there are {abs(run.t[k] - run.t[k - 1]):.2g} s"
+        step = float(abs(run.t[k] - run.t[k - 1]))
+        if step <= within / ENOUGH:
+            return ""
+        steps = f"; steps there are {step:.2g} s"
     else:
         steps = ""
-    return f"{name!r} changes at t = {when:.4g} s within {within:.2g} s{steps}: give max_step={within / 4:.1g}"
+    return f"{name!r} changes at t = {when:.4g} s within {within:.2g} s{steps}: give max_step={within / ENOUGH:.1g}"

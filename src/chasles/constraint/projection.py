@@ -2,8 +2,9 @@
 
 Positions come first, by Newton's method q ← q ⊕ M⁻¹Jᵀ x with J M⁻¹ Jᵀ x = -g; then velocities, which are linear. The
 factor of J M⁻¹ Jᵀ only says how far to go along rows that are those of the state at hand, so it is kept as long as
-sweeps converge fast. How J M⁻¹ Jᵀ is factorized is a matter of the coordinates: blocks of a sparse graph for bodies
-(`absolute.entry`), rows that the recursions of the tree give for loops of joints (`relative.loop.entry`).
+sweeps converge fast. Velocities have few sweeps, so they ask for more of it than positions do. How J M⁻¹ Jᵀ is
+factorized is a matter of the coordinates: blocks of a sparse graph for bodies (`absolute.entry`), rows that the
+recursions of the tree give for loops of joints (`relative.loop.entry`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ ROUNDING = 4e-16  # residuals this small, relative to what they are the differen
 SPEED_ROUNDING = 4.0 * ROUNDING
 SLOW = 0.1  # a sweep that leaves more than this needs a factor of its own
 NOISE = 10.0 * ROUNDING  # below this, what a sweep leaves is rounding: that must not decide whose factor speeds get
+POOR = 1e-3  # a first sweep of velocities that leaves more needs a factor of its own: few sweeps come to rounding then
+TORN = 1e-3  # of the size of a model: joints that are farther off hold nothing
 STUCK = 0.5  # one that leaves more than this, after the first two, has come to rounding, or has no solution nearby
 
 
@@ -42,6 +45,12 @@ def is_slow(share, before):
 
 
 @kernel
+def is_poor(share, before):
+    """Whether the factor that positions left is too far off for velocities."""
+    return share > maximum(POOR * before, NOISE)
+
+
+@kernel
 def stays(share, before):
     return share > STUCK * before
 
@@ -49,6 +58,12 @@ def stays(share, before):
 @kernel
 def is_stuck(share, before, sweeps):
     return stays(share, before) and sweeps > 2
+
+
+@kernel
+def is_torn(share):
+    """Whether positions stayed so far off that nothing holds there: what goes on from there would be void."""
+    return share > TORN
 
 
 @kernel

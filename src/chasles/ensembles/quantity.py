@@ -12,7 +12,7 @@ import numpy as np
 from chasles.model.suggestion import meant
 from chasles.view.plot_panel import OVER_TIME, Panel
 from chasles.view.plot_parts import VECTOR_SIZE
-from chasles.view.plot_quantities import panels
+from chasles.view.plot_quantities import panels, panels_of
 
 EVENTS = "events"
 EXTREMES = ("max", "min", "peak", "range", "time_of_max")
@@ -145,17 +145,14 @@ def _around(t: np.ndarray, k: int) -> np.ndarray:
 
 def _panels(run: Any, name: str) -> list[Panel]:
     """Those of a name; or of one and the first word of what it shows, "reactions.pin.force"."""
+    shorter, _, word = name.rpartition(".")
     try:
-        return panels(run, name)
+        made = panels_of(run, name)
+        if not made and shorter:
+            made = [panel for panel in panels_of(run, shorter) if panel.label.split()[0] == word]
     except ValueError:
-        shorter, _, word = name.rpartition(".")
-        try:
-            made = [panel for panel in panels(run, shorter) if panel.label.split()[0] == word] if shorter else []
-        except ValueError:
-            made = []
-        if made:
-            return made
-        raise
+        made = []
+    return made or panels(run, name)
 
 
 def quantity(text: str) -> Quantity:

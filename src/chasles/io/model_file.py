@@ -29,7 +29,7 @@ from chasles.model.expression import evaluate_all
 from chasles.model.expression_function import LAW_FUNCTIONS, TABLES, Table
 from chasles.model.joint import Joint
 from chasles.model.reduced import arrays_of, matrix_of
-from chasles.model.rod import Load
+from chasles.model.rod_load import Load, Mass
 from chasles.model.rod_parts import OfRod
 from chasles.model.rod_section import Material
 from chasles.model.suggestion import meant
@@ -398,10 +398,10 @@ class _Builder:
                 return [self._thing(source, path, "rods", spec.SECTION_SPECS, one) for one in both]
             if kind == "material":
                 return self._thing(source, path, "rods", spec.KindSpec(Material, "", spec.MATERIAL), given)
-            if kind == "loads":
-                one_kind = spec.KindSpec(Load, "", spec.LOADS)
-                loads = given if isinstance(given, list) else [given]
-                return [self._thing(source, f"{path}[{k}]", "rods", one_kind, one) for k, one in enumerate(loads)]
+            if kind in ("loads", "masses"):
+                one_kind = spec.KindSpec(*((Load, "", spec.LOADS) if kind == "loads" else (Mass, "", spec.MASSES)))
+                items = given if isinstance(given, list) else [given]
+                return [self._thing(source, f"{path}[{k}]", "rods", one_kind, one) for k, one in enumerate(items)]
             if kind == "elements":
                 return accuracy_of(given, self.reader.number) if isinstance(given, dict) else self.reader.whole(given)
             if kind == "matrices":

@@ -20,6 +20,7 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
 from chasles.model.rod import Rod
+from chasles.model.rod_load import Mass
 from chasles.model.rod_parts import own_parts
 from chasles.model.rod_place import written
 from chasles.model.rod_section import Section
@@ -105,9 +106,16 @@ def _rod(rod: Rod) -> dict[str, Any]:
         entry["material"] = _thing(rod.material)
     if rod.loads:
         entry["loads"] = [_thing(load) for load in rod.loads]
+    if rod.added:
+        entry["added"] = [_mass(mass) for mass in rod.added]
     if rod.intrinsic:
         entry["intrinsic"] = dict(rod.intrinsic)
     return entry
+
+
+def _mass(mass: Mass) -> dict[str, Any]:
+    entry = {"at": mass.at, "mass": mass.mass, "com": mass.com, "inertia": inertia_entry(mass)}
+    return {key: value for key, value in entry.items() if key in ("at", "mass") or np.any(value)}
 
 
 def _entry(section: str, values: Mapping[str, Any]) -> list[str]:
@@ -156,7 +164,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
     return entry
 
 
-def inertia_entry(body: Body) -> Any:
+def inertia_entry(body: Body | Mass) -> Any:
     """Three numbers if the inertia is diagonal, six if it is symmetric to the last bit, else all."""
     matrix = np.array(body.inertia)
     if not np.any(matrix - np.diag(np.diag(matrix))):

@@ -52,7 +52,7 @@ def coarse(rod: Rod, accuracy: float, parts: Mapping[str, Sequence[Any]]) -> Rod
             f"{FINEST * rod.length:.2g} m"
         )
     count = LEAST
-    for name in _named(parts):
+    for name in (*_named(parts), *(f"{rod.name}{MARK}{mass.at!r}" for mass in rod.added)):
         owner, mark, place = name.rpartition(MARK)
         if name.startswith(f"{rod.name}[") and name != rod.nodes[0]:
             raise ValueError(

@@ -80,6 +80,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "poses": {"type": "array", "items": _POSE, "minItems": 1},
     "formulas of u": _numbers(3),
     "several vectors": {"type": "array", "items": _numbers(3), "minItems": 2},
+    "points": {"type": "array", "items": _numbers(2)},
     "screws": {"type": "array", "items": _numbers(6)},
     "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},
     "six by six": {"anyOf": [_numbers(6), {"type": "array", "items": _numbers(6), "minItems": 6, "maxItems": 6}]},
@@ -100,6 +101,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "number or law": {"anyOf": [_NUMBER, _LAW]},
     "pull or law": {"anyOf": [_NUMBER, _LAW]},
     "strain or law": _NUMBER,
+    "load or law": _numbers(6),
     "numbers or law": {"anyOf": [_NUMBER, _numbers(), _LAW]},
     "by joint": {"type": "object", "additionalProperties": _EACH},
     "by body": {"type": "object", "additionalProperties": _numbers()},
@@ -158,8 +160,8 @@ def _type(name: str) -> dict[str, Any]:
         return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 2}]}
     if name == "material":
         return _table(spec.MATERIAL)
-    if name == "loads":
-        return {"type": "array", "items": _table(spec.LOADS)}
+    if name in ("loads", "masses"):
+        return {"type": "array", "items": _table(spec.LOADS if name == "loads" else spec.MASSES)}
     if name == "intrinsic":
         return _table(spec.INTRINSIC)
     return TYPES[name]

@@ -18,6 +18,7 @@ from chasles.model.cam import Cam
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.reduced import ReducedBody
 from chasles.model.rod import STRAINS, Rod
+from chasles.model.rod_polygon import Polygon
 from chasles.screw import shape
 
 
@@ -388,6 +389,17 @@ SECTION_SPECS = {
             "shear": SHEAR,
         },
     ),
+    "polygon": KindSpec(
+        Polygon,
+        "a full polygon",
+        {
+            "points": Entry(
+                "points", "corners (y, z) of the outline in their order, about any origin [m]", required=True
+            ),
+            "J": Entry("number", "torsion constant, by default computed [m^4]"),
+            "shear": SHEAR,
+        },
+    ),
     "constants": KindSpec(
         rod_section.Constants,
         "any section, by its constants",
@@ -422,8 +434,14 @@ MATERIAL = {
     "strain_limit": Entry("number", "largest fiber strain, checked by the certificate"),
 }
 LOADS = {
-    "value": Entry("numbers or law", "six numbers or expressions of t", True, ("N",) * 3 + ("N/m",) * 3),
+    "value": Entry("load or law", "six numbers or expressions of t and s", True, ("N",) * 3 + ("N/m",) * 3),
     "representation": Entry("name", "hybrid (world axes) or body (turns with the sections)"),
+}
+MASSES = {
+    "at": Entry("number", "arc length [m]", required=True),
+    "mass": Entry("number", "[kg]", required=True),
+    "com": Entry("vector", "center of mass, in the axes of the section [m]"),
+    "inertia": Entry("inertia", "about the center of mass, in these axes [kg m²]"),
 }
 INTRINSIC = {
     **{name: Entry("strain or law", "[1/m]") for name in STRAINS[:3]},
@@ -444,6 +462,7 @@ RODS = {
     "element": Entry("name", "magnus (order 4, the default) or helix (order 2)"),
     "masses": Entry("name", "how mass is lumped at the nodes: gregory (the default), offset or trapezoid (for rings)"),
     "loads": Entry("loads", "distributed torques and forces per unit length"),
+    "added": Entry("masses", "masses fixed to sections"),
     "strains": Entry(
         "names", "strains of a rod in joint coordinates: some of twist, bend_y, bend_z, stretch, shear_y, shear_z"
     ),

@@ -85,7 +85,8 @@ NAMES = {
     "m/rad": "a pitch",
 }
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
-_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(?![eE][-+]?\d)([A-Za-z\u00b5\u03bc°%].*?)\s*")
+_BEGIN = r"(?:[A-Za-z\u00b5\u03bc°%]|(?<=\s)1\s*/\s*[A-Za-z])"  # of a unit: a letter, or "1/m" apart from the number
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(?![eE][-+]?\d)({_BEGIN}.*?)\s*")
 _PART = re.compile(r"\s*([*·/]?)\s*([A-Za-z°%]+|1)(?:(?:\^|\*\*)?([-+]?\d)|([²³]))?(?=[\s*·/]|$)")
 _RAISED = {"²": 2, "³": 3}
 

@@ -74,6 +74,7 @@ class Reader:
             "pull or law": self.pull_or_law,
             "formulas of u": lambda given, units: tuple(self.formula(item, units) for item in _list(given, 3)),
             "strain or law": self.strain_or_law,
+            "load or law": self.load_or_law,
             "numbers or law": lambda given, units: self.value_or_law(given, units, self.each),
         }
 
@@ -210,11 +211,24 @@ class Reader:
 
     def strain_or_law(self, given: Any, units: Units) -> Any:
         """The same along a rod, where the arc length is a variable."""
-        if isinstance(given, str) and ARC_LENGTH in used_names(given):
-            if ARC_LENGTH in self.parameters:
-                raise ValueError(f"uses {ARC_LENGTH!r}, which is a parameter and the arc length; rename the parameter")
+        if self._along(given):
             return self._put_in(given)
         return self.value_or_law(given, units, self.number)
+
+    def load_or_law(self, given: Any, units: Units) -> Any:
+        """Six numbers, of which some may be expressions of time and of the arc length."""
+        items = _list(given, 6)
+        return [
+            self._put_in(item) if self._along(item) or self._varies(item) else self.number(item, _unit(units, k))
+            for k, item in enumerate(items)
+        ]
+
+    def _along(self, given: Any) -> bool:
+        """Whether something is an expression of the arc length."""
+        found = isinstance(given, str) and ARC_LENGTH in used_names(given)
+        if found and ARC_LENGTH in self.parameters:
+            raise ValueError(f"uses {ARC_LENGTH!r}, which is a parameter and the arc length; rename the parameter")
+        return found
 
     def formula(self, given: Any, units: Units) -> float | str:
         """A number, or an expression of u and parameters."""

@@ -18,11 +18,11 @@ from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.lie import se3
 from chasles.model.body import GROUND
-from chasles.model.expression_law import Expression
 from chasles.model.placement import as_numbers, check_name
 from chasles.model.rod_curve import ReferenceCurve
 from chasles.model.rod_intrinsic import settled
-from chasles.model.rod_section import Material, Section, Stiffness, between
+from chasles.model.rod_load import Load, Mass
+from chasles.model.rod_section import Material, Section, Stiffness, between, check_taper
 from chasles.model.suggestion import meant
 
 FREE_END = "free"
@@ -33,42 +33,16 @@ MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half 
 FEWEST = 8  # elements from which on Gregory's weights are used
 SAME_PLACE = 1e-6  # of the length of a rod: arc lengths are given with so many digits
 MOST_TRIED = 100  # up to which a number is looked for that has a node at a place
+MOST = 100_000  # elements
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 # Gauss' points in an element and their weights
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
 
 
-@dataclass(frozen=True)
-class Load:
-    """A load along all of a rod, for a unit of its length: torque [N m/m] and force [N/m], six numbers or expressions
-    of t. representation: "hybrid" (in the axes of space, as snow or wind) or "body" (it turns with the sections, as
-    pressure and thrust do)."""
-
-    value: Any
-    representation: str = "hybrid"
-
-    def __post_init__(self) -> None:
-        if self.representation not in ("hybrid", "body"):
-            raise ValueError(f'load: representation is {self.representation!r}; expected "hybrid" or "body"')
-        if not isinstance(self.value, Sequence | np.ndarray) or isinstance(self.value, str) or len(self.value) != 6:
-            raise ValueError(f"load: value is {self.value!r}; expected six numbers or expressions of t")
-        settled = (x if isinstance(x, str) else float(as_numbers("load", "value", x, ())) for x in self.value)
-        values = tuple(settled)
-        object.__setattr__(self, "value", values)
-        try:
-            Expression(values)
-        except ValueError as error:
-            raise ValueError(f"load: {error}") from None
-
-    def on(self, length: float) -> tuple[float | str, ...]:
-        """What it is on a length [m]."""
-        return tuple(f"({x}) * {length!r}" if isinstance(x, str) else length * x for x in self.value)
-
-
 class RodMesh(NamedTuple):
     """A rod as its elements are made: arc lengths and frames of the nodes in that of its curve, and of the elements
-    length, X₀, F₀, compliance, the number c (`force.rod`), and what multiplies X' of damping; masses, moments about
-    the nodes' axes and centers of the nodes."""
+    length, X₀, F₀, compliance, the number c (`force.rod`), and what multiplies X' of damping; masses, inertia
+    about their centers (3x3) and these centers of the nodes."""
 
     s: np.ndarray
     poses: np.ndarray
@@ -97,7 +71,7 @@ class Rod:
     and the one of most codes; with strains but no modes the order is 2. damping [s]: stresses that follow the rate of
     strain, 2 ζ/ω for a part ζ of critical damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4;
     "offset" with few elements), "offset" or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end
-    acts on the body there.
+    acts on the body there. added: `rods.Mass` at places along it.
 
     strains: those it has, if not all: of "twist", "bend_y", "bend_z", "stretch", "shear_y" and "shear_z". Its elements
     are then joints with a spring for each, for joint coordinates. modes: how many polynomials each of these strains is
@@ -122,6 +96,7 @@ class Rod:
     strains: Sequence[str] = ()
     modes: int | None = None
     intrinsic: Any = ()
+    added: Sequence[Mass] = ()
 
     def __post_init__(self) -> None:
         check_name("Rod", self.name)
@@ -133,6 +108,7 @@ class Rod:
             raise ValueError(f"{where}: section is {self.section!r}; expected one such as chasles.rods.Circle(...)")
         if len(sections) > 2 or len({type(one) for one in sections}) != 1:
             raise ValueError(f"{where}: has sections {sections!r}; expected one, or two of a kind for a tapered rod")
+        check_taper(where, sections[0], sections[-1])
         object.__setattr__(self, "section", sections[0] if sections[0] == sections[-1] else tuple(sections))
         if not isinstance(self.material, Material | None) or (self.material is None and not self._stiff):
             raise ValueError(f"{where}: material is {self.material!r}; expected chasles.rods.Material(E=..., ...)")
@@ -145,13 +121,16 @@ class Rod:
         for name, known in (("element", ELEMENTS), ("masses", MASSES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{where}: {name} is {getattr(self, name)!r}; expected one of {', '.join(known)}")
-        if not (isinstance(self.elements, int | np.integer) and self.elements >= 1) or self.elements is True:
-            raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more")
+        if not isinstance(self.elements, int | np.integer) or not 1 <= self.elements <= MOST or self.elements is True:
+            raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more, at most {MOST}")
         object.__setattr__(self, "elements", int(self.elements))
-        loads = (self.loads,) if isinstance(self.loads, Load) else self.loads
-        object.__setattr__(self, "loads", tuple(loads) if isinstance(loads, Sequence) else (loads,))
-        if not all(isinstance(load, Load) for load in self.loads):
-            raise ValueError(f"{where}: loads is {self.loads!r}; expected a list of chasles.rods.Load(...)")
+        for name, kind in (("loads", Load), ("added", Mass)):
+            given = getattr(self, name)
+            items = tuple(given) if isinstance(given, Sequence) else (given,)
+            if not all(isinstance(item, kind) for item in items):
+                expected = f"a list of chasles.rods.{kind.__name__}(...)"
+                raise ValueError(f"{where}: {name} is {items!r}; expected {expected}")
+            object.__setattr__(self, name, items)
         self._check_ends(where)
         self._check_strains(where)
         object.__setattr__(self, "intrinsic", settled(where, self.intrinsic, self.strains, STRAINS))
@@ -329,14 +308,14 @@ class Rod:
         return weights
 
     def _lumped(self, s: np.ndarray, L: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Masses, moments and centers of the nodes (along x). The rotary inertia is that of the section alone: with
+        """Masses, inertia and centers of the nodes (along x). The rotary inertia is that of the section alone: with
         that of the piece, m L²/12, the order would be 2."""
         weights, offset = self.weights, np.zeros(self.elements + 1)
         if self.masses != "trapezoid" and not self._by_gregory:
             offset[[0, -1]] = L / 6.0, -L / 6.0
         if isinstance(self.section, Section):
             mass, moments = self.section.mass(self.material)
-            return mass * L * weights, np.outer(L * weights, moments), offset
+            return mass * L * weights, (L * weights)[:, None, None] * moments, offset
         own = [self._section_at(x).mass(self.material) for x in s]
         masses = np.array([mass for mass, _ in own])
-        return masses * L * weights, np.array([moments for _, moments in own]) * (L * weights)[:, None], offset
+        return masses * L * weights, np.array([moments for _, moments in own]) * (L * weights)[:, None, None], offset

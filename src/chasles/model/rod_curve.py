@@ -194,7 +194,8 @@ class Spline(ReferenceCurve):
         x, w = GAUSS
         half = (b - a) / 2.0
         speed = np.linalg.norm(self._spline((a + half)[:, None] + half[:, None] * x, 1), axis=2)
-        return half * (speed @ w)
+        lengths: np.ndarray = half * (speed @ w)
+        return lengths
 
     @property
     def length(self) -> float:
@@ -205,7 +206,7 @@ class Spline(ReferenceCurve):
         knots, known = self._spline.x, self._lengths
         piece = np.clip(np.searchsorted(known, s, "right") - 1, 0, len(knots) - 2)
         start, before = knots[piece], known[piece]
-        u = start + (knots[piece + 1] - start) * (s - before) / (known[piece + 1] - before)
+        u: np.ndarray = start + (knots[piece + 1] - start) * (s - before) / (known[piece + 1] - before)
         for _ in range(8):
             off = before + self._arc(start, u) - s
             u = u - off / np.linalg.norm(self._spline(u, 1), axis=1)

@@ -182,14 +182,18 @@ class Parts:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
                 if body != GROUND:
                     self._added.setdefault(body, []).append(end_inertia(rod, k, frame))
+        for one in rod.added:
+            body, frame = places[rod.nodes.index(rod.at(one.at, f"{where}: added mass"))]
+            if body != GROUND:
+                self._added.setdefault(body, []).append(spatial.transform(one.spatial, np.array(frame)))
 
     def _loads(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         """Loads along a rod, on its nodes; on a welded end they act on what carries it."""
-        shares = rod.weights * (rod.length / rod.elements)
+        shares, along = rod.weights * (rod.length / rod.elements), rod.mesh.s
         for m, load in enumerate(rod.loads):
-            for node, share, (body, frame) in zip(rod.nodes, shares, places, strict=True):
+            for node, s, share, (body, frame) in zip(rod.nodes, along, shares, places, strict=True):
                 if body != GROUND:
-                    value = load.on(float(share))
+                    value = load.on(float(s), float(share))
                     self.forces.append(NodeLoad(f"{node} load {m}", body, value, load.representation, frame=frame))
 
     def _add_reduced(self, elastic: ReducedBody) -> None:
@@ -336,7 +340,7 @@ def own_parts(items: Sequence[Any]) -> tuple[Any, ...]:
 def end_inertia(rod: Rod, k: int, frame: tuple[float, ...]) -> np.ndarray:
     """Inertia of the node at an end that is welded to a body, 6x6 in the body's frame."""
     mesh = rod.mesh
-    mass, moments, R = mesh.mass[k], np.diag(mesh.moments[k]), quaternion_to_matrix(np.array(frame[:4]))
+    mass, moments, R = mesh.mass[k], mesh.moments[k], quaternion_to_matrix(np.array(frame[:4]))
     center = pose_group.act(np.array(frame), np.array([mesh.offset[k], 0.0, 0.0]))
     turned = R @ moments @ R.T + mass * ((center @ center) * np.eye(3) - np.outer(center, center))
     return np.asarray(spatial.from_parameters(np.concatenate([[mass], mass * center, turned[np.triu_indices(3)]])))

@@ -17,7 +17,8 @@ from chasles.model.force import _six_by_six
 from chasles.model.placement import as_numbers
 
 DEFINITE = 1e-14  # the least eigenvalue of a stiffness beside its diagonal
-TERMS = 60  # of the series of torsion
+TERMS = 30  # of the series of torsion
+ODD = 1.0045237627951384  # sum of 1/m^5 over odd m, 31/32 zeta(5)
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ class Section:
         return np.linalg.inv(self.stiffness(material))
 
     def mass(self, material: Material | None) -> tuple[float, np.ndarray]:
-        """Of a unit of length: mass [kg/m], and the moments about x, y and z [kg m]."""
+        """Of a unit of length: mass [kg/m], and the inertia about the centroid, 3x3 [kg m]."""
         assert material is not None
         own = self.constants(material.nu)
-        return material.density * own.area, material.density * np.array([own.Iy + own.Iz, own.Iy, own.Iz])
+        return material.density * own.area, material.density * np.diag([own.Iy + own.Iz, own.Iy, own.Iz])
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Rectangle(Section):
 
     def constants(self, nu: float) -> Constants:
         a, b = max(self.width, self.height), min(self.width, self.height)
-        series = sum(math.tanh(m * math.pi * a / (2.0 * b)) / m**5 for m in range(1, TERMS, 2))
+        series = ODD - sum((1.0 - math.tanh(m * math.pi * a / (2.0 * b))) / m**5 for m in range(1, TERMS, 2))
         torsion = (1.0 / 3.0 - 64.0 / math.pi**5 * b / a * series) * a * b**3
         usual = 10.0 * (1.0 + nu) / (12.0 + 11.0 * nu)
         shear = (usual, usual) if self.shear is None else np.broadcast_to(self.shear, 2)
@@ -232,15 +233,36 @@ class Stiffness(Section):
         return np.diag(1.0 / matrix) if matrix.ndim == 1 else np.linalg.inv(matrix)
 
     def mass(self, material: Material | None) -> tuple[float, np.ndarray]:
-        return self.density, np.array(self.moments)
+        return self.density, np.diag(self.moments)
 
 
 def between(first: Section, second: Section, part: float) -> Section:
     """The section at a part of the way from one to another of its kind, dimensions in proportion."""
-    if first is second or part == 0.0:
-        return first
+    if first is second or part in (0.0, 1.0):
+        return second if part == 1.0 else first
+    values = [_mixed(getattr(first, item.name), getattr(second, item.name), part) for item in fields(first)]  # type: ignore[arg-type]
+    return type(first)(*values)
 
-    def mixed(one: Any, other: Any) -> Any:
-        return None if one is None else (1.0 - part) * np.array(one) + part * np.array(other)
 
-    return type(first)(*(mixed(getattr(first, item.name), getattr(second, item.name)) for item in fields(first)))  # type: ignore[arg-type]
+def _mixed(one: Any, other: Any, part: float) -> Any:
+    if one is None or other is None:
+        return None
+    a, b = np.array(one), np.array(other)
+    infinite = np.isinf(a)
+    found = (1.0 - part) * np.where(infinite, 0.0, a) + part * np.where(infinite, 0.0, b)
+    return np.where(infinite, np.inf, found)
+
+
+def check_taper(where: str, first: Section, second: Section) -> None:
+    """ValueError if there is nothing between two sections of one kind."""
+    for item in fields(first):  # type: ignore[arg-type]
+        one, other = getattr(first, item.name), getattr(second, item.name)
+        if (one is None) != (other is None):
+            raise ValueError(f"{where}: {item.name} is {one} and {other} at its ends; give both sections, or none, one")
+        if one is None or isinstance(one, str):
+            continue
+        if np.shape(one) != np.shape(other):
+            shapes = f"{np.shape(one)} and {np.shape(other)}"
+            raise ValueError(f"{where}: {item.name} has shapes {shapes} at its ends; expected the same")
+        if (np.isinf(one) != np.isinf(other)).any():
+            raise ValueError(f"{where}: shear stiffness is infinite at one end only; expected both ends, or none")

@@ -1,10 +1,12 @@
 from chasles.model.reduced import ReducedBody as ReducedBody
 from chasles.model.rod import STRAINS as STRAINS
-from chasles.model.rod import Load as Load
 from chasles.model.rod_curve import Arc as Arc
 from chasles.model.rod_curve import Helix as Helix
 from chasles.model.rod_curve import Line as Line
 from chasles.model.rod_curve import Spline as Spline
+from chasles.model.rod_load import Load as Load
+from chasles.model.rod_load import Mass as Mass
+from chasles.model.rod_polygon import Polygon as Polygon
 from chasles.model.rod_section import Circle as Circle
 from chasles.model.rod_section import Constants as Constants
 from chasles.model.rod_section import Material as Material

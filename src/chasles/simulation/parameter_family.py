@@ -2,8 +2,8 @@
 
 The tables of a mechanism are smooth, closed functions of masses, lengths, axes and stiffnesses. Their derivatives with
 respect to a parameter are taken by central differences of eighth order over one hundredth of it: truncation and
-rounding both stay near 1e-13 of the numbers, far below what a trajectory resolves. Two step sizes must agree, so that a
-dependence that is not smooth is found out.
+rounding both stay near 1e-13 of the numbers, far below what a trajectory resolves. A dependence that is not smooth is
+found out: a formula of lower order on the same points must agree, or else the same formula over half of the step.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from chasles.relative.mechanism import Mechanism
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
 CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
 FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
+LOWER_CENTRAL = (3 / 4, -3 / 20, 1 / 60, 0.0)  # the same points, order six
+LOWER_FORWARD = (-363 / 140, 7.0, -21 / 2, 35 / 3, -35 / 4, 21 / 5, -7 / 6, 1 / 7, 0.0)  # and order seven
 ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
-AGREEMENT = 1e-7  # of the results of two steps, relative to the largest derivative
+AGREEMENT = 1e-7  # of two results, relative to the largest derivative
 
 
 class NoDerivativeError(ValueError):
@@ -71,11 +73,14 @@ class Family:
         size = self.size(name, index)
         if (simple := _of_quadratic(found, size)) is not None:
             return simple
-        coarse, fine = (_difference(found, share * size, name) for share in (1.0, 0.5))
-        base = found(0.0)
+        (coarse, lower), base = _differences(found, size, name), found(0.0)
         rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
+        enough = AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding
+        if np.abs(coarse - lower).max(initial=0.0) <= enough:
+            return coarse
+        fine, _ = _differences(found, size / 2, name)  # strongly curved, or not smooth
         off = np.abs(coarse - fine).max(initial=0.0)
-        if not off <= AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding:
+        if not off <= enough:
             raise ValueError(
                 f"sensitivities: the system does not depend smoothly on parameter {name!r} near {value.flat[index]:g}: "
                 f"derivatives over steps of {size:g} and {size / 2:g} differ by {off:.3g}"
@@ -83,8 +88,8 @@ class Family:
         return coarse
 
     def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """The same, not compared with another size: for functions that were."""
-        return _difference(self.along(name, index, function), self.size(name, index), name)
+        """The same, not compared with anything: for functions that were."""
+        return _differences(self.along(name, index, function), self.size(name, index), name)[0]
 
     def size(self, name: str, index: int) -> float:
         """Of the differences by a number of a parameter."""
@@ -147,11 +152,12 @@ def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | N
     return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
 
 
-def _difference(at: Callable[[float], np.ndarray], h: float, name: str) -> np.ndarray:
-    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero)."""
+def _differences(at: Callable[[float], np.ndarray], h: float, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero). Then
+    the same of lower order."""
     try:
         pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
-        return np.tensordot(CENTRAL, pairs, 1) / h
+        return np.tensordot(CENTRAL, pairs, 1) / h, np.tensordot(LOWER_CENTRAL, pairs, 1) / h
     except NoDerivativeError:
         raise
     except ValueError as error:
@@ -159,7 +165,7 @@ def _difference(at: Callable[[float], np.ndarray], h: float, name: str) -> np.nd
     for side in (h, -h):
         try:
             points = [_minus(at(k * side), at(0.0)) for k in range(1, 9)]
-            return np.tensordot(FORWARD[1:], points, 1) / side
+            return np.tensordot(FORWARD[1:], points, 1) / side, np.tensordot(LOWER_FORWARD[1:], points, 1) / side
         except ValueError:
             continue
     raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused

@@ -118,10 +118,9 @@ class RodMotion:
         A[..., 3:] -= np.einsum("...ji,j->...i", R, np.array(system.gravity))
         inertia = end_inertia(self.rod, k, ORIGIN)
         found = np.einsum("...ji,...j->...i", se3.ad(V), V @ inertia) - A @ inertia
-        share = self.rod.weights[k] * self.rod.length / self.rod.elements
+        share = float(self.rod.weights[k]) * self.rod.length / self.rod.elements
         for load in self.rod.loads:
-            law = Expression(load.value)
-            wrench = share * np.array([law.at(float(x)) for x in np.ravel(self._t)]).reshape(*np.shape(self._t), 6)
+            wrench = Expression(load.on(float(self.s[k]), share)).over(np.asarray(self._t, dtype=float))
             if load.representation == "hybrid":
                 wrench = np.einsum("...ji,...kj->...ki", R, wrench.reshape(*R.shape[:-2], 2, 3)).reshape(wrench.shape)
             found = found + wrench

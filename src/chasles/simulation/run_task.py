@@ -164,6 +164,8 @@ class Task:
                 recorder.fail(error)
             if isinstance(error, NotFiniteError):
                 self.explain_start(error)
+            elif isinstance(error, ArithmeticError) and (told := law_without_number(self, self.span[0], self.state)):
+                raise NotFiniteError(f"simulate: {told}, at the start") from None
             elif isinstance(error, StepError) and len(error.solution.t):
                 told = law_without_number(self, *reached(error.solution)) or dead_point(self.dynamics, error.solution)
                 told = told or next(strange_elements(self.states(*reached(error.solution)).rods), "")

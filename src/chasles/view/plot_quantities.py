@@ -39,13 +39,10 @@ ALONE = {**ENERGIES, "total": "total $T + V$"}  # those that have a name of thei
 
 def panels(run: Any, name: str) -> list[Panel]:
     """The panels that a name stands for; a ValueError with the names that there are, if it is none."""
+    made = panels_of(run, name)
+    if made or name in SIMPLE:
+        return made
     kind, _, rest = name.partition(".")
-    if name in SIMPLE:
-        return SIMPLE[name](run)
-    if kind in BY_NAME and rest:
-        made = BY_NAME[kind](run, rest)
-        if made:
-            return made
     if cut := _cut_joint(run, kind, rest):
         raise ValueError(
             f"plot: joint {cut!r} is cut to open a loop, so its coordinates are not known; cut another one, cut = "
@@ -56,6 +53,14 @@ def panels(run: Any, name: str) -> list[Panel]:
     advice = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
     listed = ", ".join(known[:LISTED]) + (f", ... ({len(known)} in all)" if len(known) > LISTED else "")
     raise ValueError(f"plot: there is no {name!r} in this run{advice} There are: {listed}")
+
+
+def panels_of(run: Any, name: str) -> list[Panel]:
+    """The panels that a name stands for; none if it is no name."""
+    if name in SIMPLE:
+        return SIMPLE[name](run)
+    kind, _, rest = name.partition(".")
+    return BY_NAME[kind](run, rest) if kind in BY_NAME and rest else []
 
 
 def _cut_joint(run: Any, kind: str, rest: str) -> str:

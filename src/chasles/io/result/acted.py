@@ -7,7 +7,6 @@ of its arguments; for others than those of the saved points it is not there, and
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -80,13 +79,31 @@ def values_of_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, numbers: in
     return found
 
 
+class _Told(NamedTuple):
+    """An argument of a law at the points of a block, and its largest size there."""
+
+    rows: np.ndarray
+    largest: float
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> _Told:
+        return cls(rows, float(np.abs(rows).max(initial=0.0)))
+
+    def apart(self, here: np.ndarray, row: int) -> float:
+        """How far an argument is from that of a saved point, of the largest in the block."""
+        count = self.rows.shape[1]
+        if count > len(here):
+            return np.inf
+        off = float(np.abs(here[:count] - self.rows[row]).max(initial=0.0))
+        return 0.0 if off == 0.0 else off / self.largest if self.largest > 0.0 else np.inf
+
+
 class _LawArguments(NamedTuple):
     """What a law was given at the points of a block; of a drive that is time alone."""
 
     law: str
     parameters: np.ndarray
-    x: np.ndarray | None
-    y: np.ndarray | None
+    told: tuple[_Told, ...]
     columns: slice
 
 
@@ -102,36 +119,27 @@ class Acted:
     def __post_init__(self) -> None:
         self._block = lru_cache(maxsize=BLOCKS)(self._arguments)
         self.sign = 1.0 if len(self.t) < 2 or self.t[-1] >= self.t[0] else -1.0
+        self.rising = self.sign * np.asarray(self.t)
 
     def _arguments(self, block: int) -> list[_LawArguments]:
         rows, at, found = slice(block * AT_ONCE, (block + 1) * AT_ONCE), 0, []
         for called in _own(self.dynamics, np.array(self.t[rows]), np.array(self.states[rows])):
-            x, y = (None, None) if called.size < called.room else (called.x, called.y)
-            found.append(_LawArguments(called.law.__name__, called.parameters, x, y, slice(at, at + called.size)))
+            told = () if called.size < called.room else tuple(_Told.of(rows) for rows in (called.x, called.y))
+            found.append(_LawArguments(called.law.__name__, called.parameters, told, slice(at, at + called.size)))
             at += called.size
         return found
 
     def given(self, law: str, t: float, x: np.ndarray, y: np.ndarray, parameters: np.ndarray) -> np.ndarray | None:
         """What a law gave for these arguments; None if they are not those of a saved point."""
-        at = bisect.bisect_left(self.t, self.sign * t, key=lambda time: self.sign * time)
+        at = int(np.searchsorted(self.rising, self.sign * t))
         best, found = CLOSE, None
         while at < len(self.t) and self.t[at] == t:
             for one in self._block(at // AT_ONCE):
                 if one.law != law or not np.array_equal(one.parameters, parameters):
                     continue
-                off = max(_apart(one.x, x, at % AT_ONCE), _apart(one.y, y, at % AT_ONCE))
+                off = max((a.apart(b, at % AT_ONCE) for a, b in zip(one.told, (x, y), strict=False)), default=0.0)
                 values = self.values[at, one.columns]
                 if off <= best and np.isfinite(values).all():
                     best, found = off, np.array(values)
             at += 1
         return found
-
-
-def _apart(every: np.ndarray | None, here: np.ndarray, row: int) -> float:
-    """How far arguments are from those of a saved point, of the largest in the block."""
-    if every is None or not every.size:
-        return 0.0
-    if every.shape[1] > len(here):
-        return np.inf
-    off, largest = np.abs(here[: every.shape[1]] - every[row]).max(), np.abs(every).max()
-    return float(off / largest) if off > 0.0 and largest > 0.0 else np.inf if off > 0.0 else 0.0

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from chasles.model.suggestion import meant
+from chasles.once import once
 from chasles.simulation.named_forces import named_holds
 
 KNOWN = ("poses", "twists", "accelerations", "reactions")
@@ -34,6 +35,7 @@ def of_joints(part: Any, names: tuple[str, ...]) -> np.ndarray:
     return found
 
 
+@once
 def with_reactions(run: Any) -> tuple[str, ...]:
     """The joints and constraints whose reactions are known."""
     found, first = [], run.part(slice(0, 1))

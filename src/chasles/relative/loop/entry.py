@@ -6,7 +6,16 @@ import functools
 
 import numpy as np
 
-from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_slow, is_stuck, worse
+from chasles.constraint.projection import (
+    SPEED_ROUNDING,
+    SPEED_SWEEPS,
+    goes_on,
+    is_poor,
+    is_slow,
+    is_stuck,
+    is_torn,
+    worse,
+)
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import evaluate_rate
 from chasles.force.table import FORCES
@@ -145,12 +154,28 @@ def derivative(t, integers_at, p_at, p_size, y_at, work_at, out_at):
 
 
 @kernel(allocates=True)
+def has_factor(integers, p, q, still, tau, wrenches, work, change, found):
+    """Factorize the rows that are there; False if too few of them are independent."""
+    p_size = p.shape[0]
+    invoke(integers[HEAD.articulate], integers, p, p_size, q, still, tau, wrenches, work, change)
+    invoke(integers[HEAD.factor], integers, p, p_size, integers[HEAD.rank], 1, work)
+    return found[0] >= 0.0
+
+
+@kernel(allocates=True)
+def give_up(v, report, off, sweeps):
+    for k in range(v.shape[0]):
+        v[k] = np.nan
+    report[1], report[2], report[3] = off, np.nan, float(sweeps)
+
+
+@kernel(allocates=True)
 def onto_rows(integers, p, t, q, v, work, report, more):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
-    Positions are iterated to rounding with one factor, unless that converges slowly, and then `more` times: so often
-    that derivatives are there too. report: the largest residual before and after, the largest |J v - target| after,
-    sweeps. With too few independent rows v becomes NaN.
+    Both are iterated to rounding with one factor, unless that converges slowly, and positions then `more` times: so
+    often that derivatives are there too. report: the largest residual before and after, the largest |J v - target|
+    after, sweeps. With too few independent rows, and where there are no positions nearby, v becomes NaN.
     """
     _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = loop_work_of(
         work, integers
@@ -169,14 +194,9 @@ def onto_rows(integers, p, t, q, v, work, report, more):
     off, share = largest_residual(tiles, groups, equations, rows, m, far)
     report[0] = off
     while True:
-        if stale:
-            invoke(integers[HEAD.articulate], integers, p, p_size, q, still, tau, wrenches, work, change)
-            invoke(integers[HEAD.factor], integers, p, p_size, integers[HEAD.rank], 1, work)
-            if found[0] < 0.0:
-                for k in range(nv):
-                    v[k] = np.nan
-                report[1], report[2], report[3] = np.nan, np.nan, float(sweeps)
-                return
+        if stale and not has_factor(integers, p, q, still, tau, wrenches, work, change, found):
+            give_up(v, report, np.nan, sweeps)
+            return
         if not goes_on(share, sweeps):
             if left == 0:
                 break
@@ -193,10 +213,13 @@ def onto_rows(integers, p, t, q, v, work, report, more):
         stale = is_slow(share, before)
         if is_stuck(share, before, sweeps) and left == 0:
             break
+    if is_torn(share):
+        give_up(v, report, off, sweeps)
+        return
     report[1], report[3] = off, float(sweeps)
     for sweep in range(SPEED_SWEEPS):
         spin, fast = fastest(motion, far)
-        speed, share = 0.0, 0.0
+        before, speed, share = share, 0.0, 0.0
         for r in range(m):
             x[r] = speed_of(tiles, groups, equations, constants, rows, r, motion)
             size = abs(primal(x[r]))
@@ -206,6 +229,10 @@ def onto_rows(integers, p, t, q, v, work, report, more):
         report[2] = speed
         if not share > SPEED_ROUNDING and sweep >= more:  # a NaN ends it too
             break
+        poor = sweep == 1 and is_poor(share, before)
+        if poor and not has_factor(integers, p, q, still, tau, wrenches, work, change, found):
+            give_up(v, report, off, sweeps)
+            return
         solve(F, scales, order, int(primal(found[0])), m, nv, x)
         invoke(integers[HEAD.respond], integers, p, p_size, -1.0, work)
         for k in range(nv):

@@ -6,7 +6,16 @@ from functools import cache
 
 import numpy as np
 
-from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, is_off, is_slow, may_sweep, stays
+from chasles.constraint.projection import (
+    SPEED_ROUNDING,
+    SPEED_SWEEPS,
+    is_off,
+    is_poor,
+    is_slow,
+    is_torn,
+    may_sweep,
+    stays,
+)
 from chasles.constraint.rows import ROWS
 from chasles.kernel.address import INTEGER, INTEGERS, MANY_LANES, NUMBER, NUMBERS, address_of, invoke
 from chasles.kernel.lane_view import as_lanes
@@ -68,12 +77,30 @@ def where(mask):
 
 
 @kernel(allocates=True)
+def with_factors(packed, q, stale, fine):
+    """Lanes that are stale get a factor of their own, the others keep theirs. 1 where there is one."""
+    if all_true(stale == 0.0):
+        return fine
+    head, integers, p, work = apart(packed)
+    size, space = loop_work_size(integers), as_lanes(work)
+    kept = as_lanes(packed[head[LANE_PLACE.copy] : head[LANE_PLACE.forces]])
+    _, _, _, _, _, _, _, _, _, pushes, change, tau, still, _, report = lanes_of_work(work, integers)
+    keep(space[:size], kept[:size])
+    invoke(integers[HEAD.articulate], integers, p, head[LANE_PLACE.count], q, still, tau, pushes, space, change)
+    report[1] = 1.0
+    invoke(head[LANE_PLACE.factor], packed, packed.shape[0])
+    found = select(stale > 0.0, where(report[0] >= 0.0), fine)
+    restore(stale, kept[:size], space[:size])
+    return found
+
+
+@kernel(allocates=True)
 def onto_positions(packed, t, q, v, asked):
     """Bring the coordinates of lanes that are asked for onto the constraints; 1 where that was possible, and how far
     links are from the origin."""
     head, integers, p, work = apart(packed)
     size, nq, m, space = loop_work_size(integers), integers[HEAD.n_q], integers[HEAD.n_rows], as_lanes(work)
-    _, states, _, rows, _, _, _, x, _, pushes, change, tau, still, _, report = lanes_of_work(work, integers)
+    _, states, _, rows, _, _, _, x, _, _, change, _, _, _, _ = lanes_of_work(work, integers)
     kept = as_lanes(packed[head[LANE_PLACE.copy] : head[LANE_PLACE.forces]])
     tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
     equations, topology = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.topology)
@@ -83,16 +110,10 @@ def onto_positions(packed, t, q, v, asked):
     share, sweeps, stale, moving = largest_share(tiles, groups, equations, rows, m, far), 0, asked, asked
     fine = one
     while True:
-        if not all_true(stale == 0.0):  # these lanes get a factor of their own, the others keep theirs
-            keep(space[:size], kept[:size])
-            invoke(integers[HEAD.articulate], integers, p, head[LANE_PLACE.count], q, still, tau, pushes, space, change)
-            report[1] = 1.0
-            invoke(head[LANE_PLACE.factor], packed, packed.shape[0])
-            fine = select(stale > 0.0, where(report[0] >= 0.0), fine)
-            restore(stale, kept[:size], space[:size])
+        fine = with_factors(packed, q, stale, fine)
         moving = moving * fine * where(is_off(share))
         if not may_sweep(sweeps) or all_true(moving == 0.0):
-            return fine, far
+            return fine * (one - asked * where(is_torn(share))), far
         for r in range(m):
             x[r] = value_of(groups, equations, rows, r, ROWS.residual)
         solve(head, integers, work)
@@ -112,24 +133,30 @@ def onto_positions(packed, t, q, v, asked):
 
 @kernel(allocates=True)
 def onto_velocities(packed, t, q, v, asked, far):
-    """Bring the velocities of lanes that are asked for onto the constraints, with the factors that are there."""
+    """Bring the velocities of lanes that are asked for onto the constraints, with the factors that are there, unless
+    that converges slowly; 1 where that was possible."""
     head, integers, p, work = apart(packed)
     _, _, motion, rows, _, _, _, x, _, _, change, _, _, _, _ = lanes_of_work(work, integers)
     tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
     equations, zero, moving = part(integers, integers, HEAD.rows), lanes_of(0.0), asked
-    for _ in range(SPEED_SWEEPS):
-        (spin, fast), share = fastest(motion, far), zero
+    fine, share = lanes_of(1.0), zero
+    for sweep in range(SPEED_SWEEPS):
+        (spin, fast), before, share = fastest(motion, far), share, zero
         for r in range(integers[HEAD.n_rows]):
             x[r] = speed_of(packed, head, tiles, groups, equations, rows, r, motion)
             share = share_of(tiles, groups, equations, rows, r, x[r], spin, fast, share)
         moving = moving * where(share > SPEED_ROUNDING)
         if all_true(moving == 0.0):
-            return
+            return fine
+        if sweep == 1:
+            fine = with_factors(packed, q, moving * where(is_poor(share, before)), fine)
+            moving = moving * fine
         solve(head, integers, work)
         invoke(integers[HEAD.respond], integers, p, head[LANE_PLACE.count], -1.0, as_lanes(work))
         for k in range(v.shape[0]):
             v[k] = select(moving > 0.0, v[k] + change[k], v[k])
         invoke(head[LANE_PLACE.evaluate], packed, packed.shape[0], t, q, v)
+    return fine
 
 
 @kernel(allocates=True)
@@ -137,7 +164,7 @@ def brought_back(packed, t, q, v, asked):
     """Bring the lanes that are asked for onto the constraints; velocities are NaN where that was impossible."""
     nothing = lanes_of(np.nan)
     fine, far = onto_positions(packed, t, q, v, asked)
-    onto_velocities(packed, t, q, v, asked * fine, far)
+    fine = fine * onto_velocities(packed, t, q, v, asked * fine, far)
     for k in range(v.shape[0]):
         v[k] = select(fine > 0.0, v[k], nothing)
 

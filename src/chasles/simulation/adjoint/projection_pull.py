@@ -18,7 +18,7 @@ from chasles.absolute.redundant import factorize_rows, solve_refined
 from chasles.absolute.tables import FIELD, HEAD, MASS, tables_of, work_of
 from chasles.absolute.tangent import solve_equations
 from chasles.constrained.index1 import space_of
-from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, SWEEPS, goes_on, is_slow, is_stuck
+from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, SWEEPS, goes_on, is_poor, is_slow, is_stuck
 from chasles.constraint.rows import EMPTY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds
 from chasles.constraint.tile_work import angle_of, time_of
@@ -51,7 +51,6 @@ from chasles.simulation.adjoint.pull_state import (
 )
 
 NOTHING, SMALL = 1e-15, 1e-8  # moves that do not count, or not their squares
-POOR = 1e-3  # a first sweep of velocities that leaves more than this needs a factor of its own
 FURTHER = 3  # sweeps that derivatives are taken through beyond those that moved something
 
 
@@ -208,7 +207,7 @@ def sweep_velocities(memory, integers, head, tables, room, stage, end, owner):
         share = largest_speed(tiles, nodes, tables.nt, at.rows, room.along, x)
         if not share > SPEED_ROUNDING:
             break
-        if sweeps == 1 and share > POOR * before and owner != end:
+        if sweeps == 1 and is_poor(share, before) and owner != end:
             factorize_at(memory, integers, head, tables, end)
             owner = end
         factor = work_at(memory, integers, head, stage, owner)

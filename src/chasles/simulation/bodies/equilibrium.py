@@ -118,6 +118,8 @@ class Solver:
         units = np.tile([1.0] * 3 + [self.length] * 3, n // 6)
         for k in range(self.most):
             equations = self.statics.equations(at)
+            if not np.isfinite(equations.left).all():
+                raise ValueError(f"forces are not finite at t = {self.statics.t:g} s; a law has no value there")
             try:
                 change = equations.solve(equations.left)
             except RuntimeError:  # the factor is exactly singular

@@ -196,7 +196,8 @@ def _coarsest(system: System) -> dict[str, int]:
                 moved.part(item)
     used = {name: [0] for name in _elements(system, None)}
     for rod in system.rods:
-        used[rod.name] += [k for k, node in enumerate(rod.nodes) if node in moved.used]
+        carrying = {rod.at(mass.at) for mass in rod.added}
+        used[rod.name] += [k for k, node in enumerate(rod.nodes) if node in moved.used | carrying]
     return {rod.name: rod.elements // math.gcd(rod.elements, *used[rod.name]) for rod in system.rods}
 
 

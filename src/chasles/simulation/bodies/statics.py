@@ -31,13 +31,15 @@ from chasles.kernel.undisturbed import Calling
 from chasles.lie import pose as pose_group
 from chasles.lie import so3
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.rod import Rod
 from chasles.model.rod_parts import RodNode
-from chasles.model.rod_section import Section
+from chasles.model.rod_section import Section, Stiffness
 from chasles.model.system import System
 from chasles.screw.representation import REPRESENTATIONS
 from chasles.simulation.bodies.linear_equations import Pattern, StaticEquations
 
 TILES = ((0, 0), (0, 3), (3, 0), (3, 3))  # where the tiles of a block begin
+LITTLE = 1e-12  # of the lightest body: the mass of rods that have none
 UNHELD = 1e-9  # of stiffness, the part that is rounding
 HAT = np.concatenate([so3.hat(axis).reshape(1, 9) for axis in np.eye(3)])  # of a vector a: (a @ HAT), row by row
 DIFFERENCE = 1e-6  # [rad] for how reactions turn with the bodies
@@ -52,18 +54,26 @@ class StaticIterate(NamedTuple):
 
 
 def weightless_as_heavy(system: System) -> System:
-    """The system with some mass in rods that have none, so that it can be compiled."""
+    """The system with some mass in rods that have none, so that it can be compiled. It is so little that centers of
+    mass, at which weight acts, stay where they are."""
+    little = LITTLE * min((body.mass for body in system.bodies if body.mass > 0.0), default=1.0)
 
-    def heavy(section: Section) -> Section:
-        given = hasattr(section, "moments")
-        return replace(section, density=1.0, moments=(1.0, 1.0, 1.0)) if given else section  # type: ignore[type-var]
+    def heavy(rod: Rod, density: float) -> Rod:
+        def section_of(section: Section) -> Section:
+            if not isinstance(section, Stiffness):
+                return section
+            moments = tuple(moment or density for moment in section.moments)
+            return replace(section, density=section.density or density, moments=moments)
+
+        one = isinstance(rod.section, Section)
+        section = section_of(rod.section) if one else tuple(section_of(section) for section in rod.section)
+        material = None if rod.material is None else replace(rod.material, density=rod.material.density or density)
+        return replace(rod, section=section, material=material)
 
     rods = []
     for rod in system.rods:
-        if not rod.mesh.mass.all() or not rod.mesh.moments.all():
-            sections = (rod.section,) if isinstance(rod.section, Section) else rod.section
-            material = None if rod.material is None else replace(rod.material, density=1.0)
-            rod = replace(rod, section=tuple(map(heavy, sections)), material=material)
+        if not rod.mesh.mass.all() or not np.einsum("nii->ni", rod.mesh.moments).all():
+            rod = heavy(rod, little / float(heavy(rod, 1.0).mesh.mass.sum()))
         rods.append(rod)
     return replace(system, rods=rods) if any(isinstance(body, RodNode) for body in system.bodies) else system
 

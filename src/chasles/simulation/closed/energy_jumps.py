@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.constraint.projection import TORN
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
@@ -23,7 +24,6 @@ LARGEST = 1e-6  # change of the balance between saved points, of the largest kin
 LOOKS = 48  # saved points that tell whether there is anything to look for: what jumps does not come back
 SUDDEN = 100.0  # times larger than around it
 AROUND = 12  # saved points on each side
-TORN = 1e-3  # of the size of a model: joints that are farther off hold nothing
 NEXT = (1e-3, 1e-2, 1e-1)  # of the time of a run: how far before its end a dead point is looked for
 HALVINGS = 40  # of that time
 
@@ -39,13 +39,15 @@ def explained(dynamics: Any, solution: Solution) -> Solution:
 
 def _held_to_dead_point(dynamics: Any, solution: Solution) -> Solution:
     """The solution, or one without success if loops are torn at its end because a drive went beyond a dead point."""
-    if not any(isinstance(item, Drive) for item in dynamics.mechanism.system.constraints) or len(solution.t) < 3:
+    if not any(isinstance(item, Drive) for item in dynamics.mechanism.system.constraints) or len(solution.t) < 2:
         return solution
 
-    def torn(k: int) -> bool:
+    def at(k: int) -> States:
         point = Solution(solution.space, solution.method, np.array(solution.t[k]), np.asarray(solution.y[k]), True, "")
-        off = States(dynamics, point).violations.position.max(initial=0.0)
-        return not off <= TORN * length_of(dynamics.mechanism.system)
+        return States(dynamics, point)
+
+    def torn(k: int) -> bool:
+        return not at(k).violations.position.max(initial=0.0) <= TORN * length_of(dynamics.mechanism.system)
 
     held, off = 0, len(solution.t) - 1
     if not torn(off) or torn(held):
@@ -54,8 +56,14 @@ def _held_to_dead_point(dynamics: Any, solution: Solution) -> Solution:
         middle = (held + off) // 2
         held, off = (held, middle) if torn(middle) else (middle, off)
     until = Solution(solution.space, solution.method, solution.t[: off + 1], solution.y[: off + 1], False, "")
-    told = dead_point(dynamics, until)
-    return replace(solution, success=False, message=f"{told}; all from there on is void") if told else solution
+    if not (told := dead_point(dynamics, until)):  # a drive that has turned farther may have come to a place it can be
+        amounts, names = at(off).violations.position, at(off).constraints
+        told = (
+            f"loops are torn at t = {float(solution.t[off]):.6g} s: {names[int(np.argmax(amounts))]!r} is "
+            f"off by {amounts.max():.3g} m or rad; a drive went beyond what they let it do. Drive it less far, or save "
+            "more points to see where"
+        )
+    return replace(solution, success=False, message=f"{told}; all from there on is void")
 
 
 def singular_at_end(dynamics: Any, solution: Solution) -> str:
@@ -77,7 +85,7 @@ def dead_point(dynamics: Any, solution: Solution) -> str:
 
     That is so if next to its end there is no configuration in which the drive has its value."""
     drives = {item.name: item for item in dynamics.mechanism.system.constraints if isinstance(item, Drive)}
-    t, y = _last_reachable(dynamics, solution) if drives and len(solution.t) > 1 else (0.0, None)
+    t, y = _last_reachable(dynamics, solution) if drives and len(solution.t) else (0.0, None)
     if y is None:
         return ""
     names = dynamics.nearly_dependent(t, y)[1]
@@ -106,8 +114,8 @@ def _last_reachable(dynamics: Any, solution: Solution) -> tuple[float, np.ndarra
             break
     else:
         return end, None
-    high = end + (end - low)
-    if dynamics.configured(high, y) is not None:
+    high = end if dynamics.configured(end, y) is None else end + (end - low)
+    if high != end and dynamics.configured(high, y) is not None:
         return end, None
     for _ in range(HALVINGS):
         t = 0.5 * (low + high)
