@@ -1,4 +1,5 @@
-"""Design and motion together: the counterweight of a crank whose bearing must not be pulled with more than 10 N.
+"""Design and motion together: the counterweight of a crank whose bearing must not be pulled with more than 10 N, and
+the one with which the bearing is pulled least.
 
 The place of the counterweight is a parameter that is found together with the motion of least effort. Near the bearing
 it is light to turn; far from it the crank is balanced, and the bearing carries nothing.
@@ -36,13 +37,17 @@ def pull(t: np.ndarray, q: np.ndarray, v: np.ndarray, place: float) -> np.ndarra
     return (MOMENT - WEIGHT * place) * v[:, 0] ** 2
 
 
-def planned(limit: float, steps: int) -> ch.plan.PlannedMotion:
-    """Half a turn in half a second with least effort, and the best place of the counterweight."""
+def planned(limit: float, steps: int, least: bool = False) -> ch.plan.PlannedMotion:
+    """Half a turn in half a second with least effort, and the best place of the counterweight. least: what is to be
+    small is the squared pull on the bearing, and the effort counts a thousandth."""
     goal = ch.plan.reach(ch.plan.state(q=[np.pi], v=[0.0]))
-    light = ch.plan.keep(ch.plan.quantity(pull, "pull on the bearing"), -limit, limit)
+    force = ch.plan.quantity(pull, "pull on the bearing")
+    light, costs = ch.plan.keep(force, -limit, limit), [ch.plan.effort()]
+    if least:
+        costs = [ch.plan.tracking(force), ch.plan.effort(1e-3)]
     path = np.pi * np.linspace(0.0, 1.0, steps + 1)[:, None]
     return ch.plan.shoot(
-        crank, (0.0, 0.5), steps, ch.plan.effort(), limits=[goal, light], guess=path,
+        crank, (0.0, 0.5), steps, costs, limits=[goal, light], guess=path,
         parameters={"place": 0.1}, bounds={"place": (0.0, 0.4)},
     )  # fmt: skip
 
@@ -52,14 +57,19 @@ def largest_force(plan: ch.plan.PlannedMotion) -> float:
     return float(np.abs(plan.run.reactions("bearing")[:, 3]).max())
 
 
+def effort_of(plan: ch.plan.PlannedMotion) -> float:
+    """∫ u² dt."""
+    return plan.step * float((plan.inputs**2).sum())
+
+
 def main(steps: int, picture: str | None) -> None:
     if find_spec("ipyopt") is None:
         steps = min(steps, 20)  # SciPy's dense method is for small problems
-    anything, plan = planned(1e3, steps), planned(10.0, steps)
-    for what, one in (("any force", anything), ("10 N", plan)):
+    anything, plan, least = planned(1e3, steps), planned(10.0, steps), planned(1e3, steps, least=True)
+    for what, one in (("any force", anything), ("10 N", plan), ("least force", least)):
         print(
-            f"{what}: counterweight {1e3 * one.parameters['place']:.2f} mm from the bearing, effort {one.cost:.2f}, "
-            f"largest pull {largest_force(one):.2f} N"
+            f"{what}: counterweight {1e3 * one.parameters['place']:.2f} mm from the bearing, "
+            f"effort {effort_of(one):.2f}, largest pull {largest_force(one):.2f} N"
         )
     print(f"balanced at {1e3 * MOMENT / WEIGHT:.2f} mm")
     if picture:

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 
 import chasles as ch
 from chasles.lie import s3
+from chasles.plan.design import DesignedSystem
 from chasles.plan.nonlinear import solved
 from tests.plan.programs import program_of, require_slopes
 from tests.plan.test_plan import GOAL, ball, block, chain, four_bar
@@ -89,6 +90,19 @@ def test_what_cannot_be_refined(refine, more, said):
     limits = [GOAL, ch.plan.keep(ch.plan.joint("slide"), **({"low": -1.0} | more))]
     with pytest.raises(ValueError, match=said):
         ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), limits=limits, solver="scipy", refine=refine)
+
+
+def test_differences_by_a_number_near_zero_keep_their_size():
+    """A design that comes near a bound of zero is not differenced over steps of its own size, which are rounding."""
+
+    def sliding(mass, offset):
+        return block().rearranged(bodies=[ch.Body("block", mass + offset, STILL, (1, 1, 1))])
+
+    found = DesignedSystem(sliding, {"mass": 1.0, "offset": 0.5}, None)
+    found.choose(np.array([1.0, 1e-12]))
+    tables, _ = found.derivatives(lambda mechanism, values: np.zeros(0))
+    assert np.abs(tables[:, 0]).max() > 0.5
+    assert np.abs(tables[:, 0] - tables[:, 1]).max() < 1e-12
 
 
 def test_a_turn_is_the_geodesic_with_a_cubic_angle():

@@ -36,6 +36,11 @@ class Variant(Family):
             return ClosedMechanism(system, base.cut, sprung=self.sprung)
         return Mechanism(system, sprung=self.sprung)
 
+    def size(self, name: str, index: int) -> float:
+        """As in the first design: a number that comes near zero, as at a bound, keeps its size."""
+        own = super().size(name, index)
+        return own if self.before is None else max(own, self.before.size(name, index))
+
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         self.made = self.values
         if self.before is None:

@@ -70,7 +70,7 @@ class Family:
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
         value, found = self.values[name], self.along(name, index, function)
-        size = STEP * (abs(value.flat[index]) or 1.0)
+        size = self.size(name, index)
         if (simple := _of_quadratic(found, size)) is not None:
             return simple
         (coarse, lower), base = _differences(found, size, name), found(0.0)
@@ -89,8 +89,11 @@ class Family:
 
     def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """The same, not compared with anything: for functions that were."""
-        size = STEP * (abs(self.values[name].flat[index]) or 1.0)
-        return _differences(self.along(name, index, function), size, name)[0]
+        return _differences(self.along(name, index, function), self.size(name, index), name)[0]
+
+    def size(self, name: str, index: int) -> float:
+        """Of the differences by a number of a parameter."""
+        return STEP * (abs(float(self.values[name].flat[index])) or 1.0)
 
     def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
         """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
