@@ -86,7 +86,9 @@ def test_attaching_brings_all_names_with_the_prefix():
     assert len(both.bodies) == 5
 
 
-@pytest.mark.parametrize("base", [make.weld("base", "ground", "palm", at=(9, 9, 9)), make.free("base", "ground", "palm")])
+@pytest.mark.parametrize(
+    "base", [make.weld("base", "ground", "palm", at=(9, 9, 9)), make.free("base", "ground", "palm")]
+)
 def test_what_holds_the_attached_body_is_replaced(base):
     """As imported robots have it; what is attached is as if it had never stood anywhere."""
     wrist = make.weld("wrist", "upper", "palm", at=(0, 0, 1))
@@ -94,7 +96,7 @@ def test_what_holds_the_attached_body_is_replaced(base):
     standing = loose.with_joint(base)
     assert arm().attach(standing, wrist, "left ") == arm().attach(loose, wrist, "left ")
     driven = standing.with_force(JointForce("push", "base", [0.0] * standing.joint("base").nv))
-    with pytest.raises(ValueError, match="'push'.*'base'"):
+    with pytest.raises(ValueError, match=r"'push'.*'base'"):
         arm().attach(driven, wrist)
 
 

@@ -79,14 +79,14 @@ def values_of_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, numbers: in
     return found
 
 
-class _Told(NamedTuple):
+class _ArgumentOfLaw(NamedTuple):
     """An argument of a law at the points of a block, and its largest size there."""
 
     rows: np.ndarray
     largest: float
 
     @classmethod
-    def of(cls, rows: np.ndarray) -> _Told:
+    def of(cls, rows: np.ndarray) -> _ArgumentOfLaw:
         return cls(rows, float(np.abs(rows).max(initial=0.0)))
 
     def apart(self, here: np.ndarray, row: int) -> float:
@@ -103,7 +103,7 @@ class _LawArguments(NamedTuple):
 
     law: str
     parameters: np.ndarray
-    told: tuple[_Told, ...]
+    told: tuple[_ArgumentOfLaw, ...]
     columns: slice
 
 
@@ -124,7 +124,7 @@ class Acted:
     def _arguments(self, block: int) -> list[_LawArguments]:
         rows, at, found = slice(block * AT_ONCE, (block + 1) * AT_ONCE), 0, []
         for called in _own(self.dynamics, np.array(self.t[rows]), np.array(self.states[rows])):
-            told = () if called.size < called.room else tuple(_Told.of(rows) for rows in (called.x, called.y))
+            told = () if called.size < called.room else tuple(_ArgumentOfLaw.of(rows) for rows in (called.x, called.y))
             found.append(_LawArguments(called.law.__name__, called.parameters, told, slice(at, at + called.size)))
             at += called.size
         return found
