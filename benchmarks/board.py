@@ -32,7 +32,6 @@ class Row:
 
     name: str
     peer: str
-    unit: str
     ours: list[float] = field(default_factory=list)
     theirs: list[float] = field(default_factory=list)
 
@@ -65,21 +64,30 @@ def measured(names: list[str], rounds: int, show: Callable[[str], None]) -> tupl
         once = prepare()
         for k in range(rounds):
             show(f"{name}: round {k + 1} of {rounds}")
-            for part, peer, ours, theirs, unit in once():
+            for part, peer, ours, theirs in once():
                 if min(ours, theirs) <= 0.0:  # the clock of a virtual machine may stand still for a while
                     continue
-                row = rows.setdefault(f"{part} / {peer}", Row(part, peer, unit))
+                row = rows.setdefault(f"{part} / {peer}", Row(part, peer))
                 row.ours.append(ours)
                 row.theirs.append(theirs)
     return sorted(rows.values(), key=lambda row: row.ratio), sorted(set(missing))
 
 
+def digits(x: float, count: int) -> str:
+    """A number in `count` digits, without an exponent."""
+    return f"{float(f'{x:.{count}g}'):g}"
+
+
+def seconds(x: float) -> str:
+    """A time in three digits, in the unit that suits it."""
+    scale, unit = next((one for one in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if x * one[0] >= 1), (1e9, "ns"))
+    return f"{digits(scale * x, 3)} {unit}"
+
+
 def cells(row: Row) -> list[str]:
-    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3}[row.unit]
-    ours, theirs = (f"{scale * min(times):.3g} {row.unit}" for times in (row.ours, row.theirs))
-    low, high = row.ratios.min(), row.ratios.max()
-    return [row.name, row.peer, ours, theirs, f"**{row.ratio:.2g}**" if row.ratio < 1 else f"{row.ratio:.2g}",
-            f"{low:.2g} to {high:.2g}"]  # fmt: skip
+    ratio, low, high = (digits(x, 2) for x in (row.ratio, row.ratios.min(), row.ratios.max()))
+    times = [seconds(min(part)) for part in (row.ours, row.theirs)]
+    return [row.name, row.peer, *times, f"**{ratio}**" if row.ratio < 1 else ratio, f"{low} to {high}"]
 
 
 HEAD = ["work", "peer", "chasles", "peer's time", "ratio", "spread"]
@@ -102,7 +110,7 @@ def draw(rows: list[Row]) -> None:
     from chasles.display import style
 
     with style.drawing():
-        figure = style.picture(8.5, 0.26 * len(rows) + 1.0)
+        figure = style.picture(10.0, 0.28 * len(rows) + 1.0)
         axes, places = figure.subplots(), np.arange(len(rows))[::-1]
         axes.set_axisbelow(True)
         end = max(2.3, np.log10(max(row.ratios.max() for row in rows)) + 0.3)
@@ -110,8 +118,9 @@ def draw(rows: list[Row]) -> None:
         axes.barh(places, [np.log10(row.ratio) for row in rows], color=colors, height=0.7)
         for place, row in zip(places, rows, strict=True):
             axes.plot(np.log10(row.ratios), np.full(len(row.ratios), place), ".", color="black", markersize=3)
-            axes.text(end - 0.05, place, f"{row.ratio:.2g}", va="center", ha="right", fontsize=7)
-        axes.set_yticks(places, [f"{row.name} ({row.peer})" for row in rows], fontsize=7)
+            axes.text(end - 0.05, place, digits(row.ratio, 2), va="center", ha="right", fontsize=10)
+        axes.set_yticks(places, [f"{row.name} ({row.peer})" for row in rows], fontsize=10)
+        axes.set_ylim(-0.8, len(rows) - 0.2)
         ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, *([200, 500] if end > 2.5 else [])]
         axes.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
         axes.set_xlim(np.log10(min(0.4, 0.8 * rows[0].ratio)), end)

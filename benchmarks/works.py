@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-# what a work yields in each round: the part of the work, the peer, our time and theirs [s], and the unit of both
-Timed = tuple[str, str, float, float, str]
+# what a work yields in each round: the part of the work, the peer, our time and theirs [s]
+Timed = tuple[str, str, float, float]
 
 WORKS: dict[str, tuple[str, Callable[[], Callable[[], Iterator[Timed]]]]] = {}
 
@@ -50,15 +50,15 @@ def trees() -> Callable[[], Iterator[Timed]]:
         for title, pair in pairs.items():
             short = title.split(",")[0]
             for name, (raw, ours, theirs) in tree_speed.versus_calls(pair).items():
-                yield f"{short}: {name}, one checked call", "Pinocchio", ours, theirs, "µs"
+                yield f"{short}: {name}, one checked call", "Pinocchio", ours, theirs
                 if name == "mass matrix":
-                    yield f"{short}: {name}, one raw call", "Pinocchio", raw, theirs, "µs"
+                    yield f"{short}: {name}, one raw call", "Pinocchio", raw, theirs
             for name, (ours, theirs) in tree_speed.versus_batch(pair, pair.raw()).items():
-                yield f"{short}: {name}, batch", "Pinocchio", ours, theirs, "µs"
+                yield f"{short}: {name}, batch", "Pinocchio", ours, theirs
             for name, ours in tree_speed.packed_batch(pair).items():  # Pinocchio's time is that of the whole matrix
-                yield f"{short}: {name}", "Pinocchio", ours, theirs, "µs"
+                yield f"{short}: {name}", "Pinocchio", ours, theirs
             for name, times in derivative_speed.versus(slopes[title], slopes[title].raw()).items():
-                yield f"{short}: derivatives of {name}, batch", "Pinocchio", *times, "µs"
+                yield f"{short}: derivatives of {name}, batch", "Pinocchio", *times
 
     return once
 
@@ -78,10 +78,10 @@ def absolute() -> Callable[[], Iterator[Timed]]:
         for n, run in runs.items():
             theirs = implicit.exudyn_chain(n, max(40, 4000 // n))
             ours = implicit.time_of_steps(run, 4000 // n) / n
-            yield f"chain of {n}, generalized alpha, a body and step", "Exudyn", ours, theirs, "µs"
+            yield f"chain of {n}, generalized alpha, a body and step", "Exudyn", ours, theirs
         theirs = explicit.exudyn_chain(100, 100)
         ours = explicit.per_body_and_step(explicit.chain(100), 200)
-        yield "chain of 100, RK4 with projection, a body and step", "Exudyn", ours, theirs, "µs"
+        yield "chain of 100, RK4 with projection, a body and step", "Exudyn", ours, theirs
 
     return once
 
@@ -99,7 +99,7 @@ def bushings() -> Callable[[], Iterator[Timed]]:
 
     def once() -> Iterator[Timed]:
         spent = mounts.exudyn_mounted(n, steps)[0]
-        yield "100 rods on bushings, a body and step", "Exudyn", mounts.time_of_steps(run, steps) / n, spent, "µs"
+        yield "100 rods on bushings, a body and step", "Exudyn", mounts.time_of_steps(run, steps) / n, spent
 
     return once
 
@@ -115,9 +115,9 @@ def rods() -> Callable[[], Iterator[Timed]]:
 
     def once() -> Iterator[Timed]:
         own, other = rod_speed.own_steps(16)[0], rod_speed.exudyn_steps(16)[0]
-        yield "free rod of 16 elements, an element and step", "Exudyn", own, other, "µs"
+        yield "free rod of 16 elements, an element and step", "Exudyn", own, other
         own, other = rod_speed.own_bend(8)[0], rod_speed.exudyn_bend(95, 20)[0]
-        yield "45 degree bend to 1.3e-3", "Exudyn", own, other, "ms"
+        yield "45 degree bend to 1.3e-3", "Exudyn", own, other
 
     return once
 
@@ -157,8 +157,8 @@ def top() -> Callable[[], Iterator[Timed]]:
         for goal in goals:
             spent = min(ours(fastest(mine, goal))[1] for _ in range(3))
             slow = min(theirs(fastest(yours, goal))[1] for _ in range(3))
-            yield f"heavy top, 1 s to {goal:g} m", "Exudyn", spent, slow, "ms"
-            yield f"heavy top, 1 s to {goal:g} m", "SciPy", spent, heavy.scipy_run(fastest(loose, goal))[1], "ms"
+            yield f"heavy top, 1 s to {goal:g} m", "Exudyn", spent, slow
+            yield f"heavy top, 1 s to {goal:g} m", "SciPy", spent, heavy.scipy_run(fastest(loose, goal))[1]
 
     return once
 
@@ -177,7 +177,7 @@ def groups() -> Callable[[], Iterator[Timed]]:
     def once() -> Iterator[Timed]:
         for name in names:
             own, other = (lie_speed.seconds(calls[name]) / len(data["x"]) for calls in (new, peer.calls))
-            yield f"lie.{name}, an element of a batch", "SciPy", own, other, "ns"
+            yield f"lie.{name}, an element of a batch", "SciPy", own, other
 
     return once
 
@@ -198,7 +198,7 @@ def start() -> Callable[[], Iterator[Timed]]:
         for peer, text in programs.items():
             if peer != "chasles":
                 own = start_time.first_state(programs["chasles"])[0]
-                yield "start: read an arm, first acceleration", peer, own, start_time.first_state(text)[0], "ms"
+                yield "start: read an arm, first acceleration", peer, own, start_time.first_state(text)[0]
 
     return once
 
@@ -217,7 +217,7 @@ def loops() -> Callable[[], Iterator[Timed]]:
     def once() -> Iterator[Timed]:
         for (peer, what), systems in pairs.items():
             for name, (ours, theirs) in systems.items():
-                yield f"{name}: {what}", peer, ours(), theirs(), "µs"
+                yield f"{name}: {what}", peer, ours(), theirs()
 
     return once
 
@@ -231,7 +231,7 @@ def chains() -> Callable[[], Iterator[Timed]]:
     def once() -> Iterator[Timed]:
         for n, (ours, others) in pairs.items():
             for peer, call in others.items():
-                yield f"chain of {n}: accelerations, one call", peer, long.spent(ours), long.spent(call), "µs"
+                yield f"chain of {n}: accelerations, one call", peer, long.spent(ours), long.spent(call)
 
     return once
 
@@ -270,6 +270,6 @@ def ensembles() -> Callable[[], Iterator[Timed]]:
         own = spent(ours)
         for name in ("rk4", "euler"):
             other = spent(peer.run, name)
-            yield f"ensemble of {many.MEMBERS} arms, a step of RK4", f"MuJoCo, {name}", own, other, "µs"
+            yield f"ensemble of {many.MEMBERS} arms, a step of RK4", f"MuJoCo, {name}", own, other
 
     return once
