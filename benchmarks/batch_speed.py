@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,26 +84,26 @@ class Peer:
         return end
 
 
-def chain(size: int) -> ch.System:
+def chain(size: int, length: float = 0.1) -> ch.System:
     """Rods on hinges that hang from each other."""
     bodies = [ch.Body(f"b{k}", 1.0, (0, 0, -0.05), (0.001, 0.001, 0.0005)) for k in range(size)]
     joints = [
-        ch.revolute(f"j{k}", f"b{k - 1}" if k else "ground", f"b{k}", axis=(0, 1, 0), at=(0, 0, -0.1 if k else 0))
+        ch.revolute(f"j{k}", f"b{k - 1}" if k else "ground", f"b{k}", axis=(0, 1, 0), at=(0, 0, -length if k else 0))
         for k in range(size)
     ]
     return ch.System(bodies, joints)
 
 
-def linkage(count: int) -> ch.System:
+def linkage(count: int, crank: float = 0.2) -> ch.System:
     """Planar four-bars of hinges, side by side."""
     bodies, joints = [], []
     for k in range(count):
-        for name, mass, size in ((f"crank{k}", 1.0, 0.2), (f"coupler{k}", 2.0, 0.6), (f"rocker{k}", 1.5, 0.4)):
+        for name, mass, size in ((f"crank{k}", 1.0, crank), (f"coupler{k}", 2.0, 0.6), (f"rocker{k}", 1.5, 0.4)):
             moment = mass * size**2 / 12
             bodies.append(ch.Body(name, mass, (size / 2, 0, 0), (0.01 * moment, moment, moment)))
         ends: list[tuple[str, str, tuple[float, ...], float]] = [
             ("ground", f"crank{k}", (0, k, 0), 0.0),
-            (f"crank{k}", f"coupler{k}", (0.2, 0, 0), 0.0),
+            (f"crank{k}", f"coupler{k}", (crank, 0, 0), 0.0),
             ("ground", f"rocker{k}", (0.6, k, 0), 0.0),
             (f"coupler{k}", f"rocker{k}", (0.6, 0, 0), 0.4),
         ]
@@ -153,6 +154,26 @@ def implicit(rng: np.random.Generator) -> None:
     for space in ("SO3xR3", "SE3"):
         how = dict[str, Any](coordinates="absolute", space=space, method="generalized_alpha", step=STEP)
         _compare(system, q, how | {"parameters": parameters, "threads": 1}, f"chains of {CHAIN} bodies on {space}")
+
+
+def preparations() -> dict[str, float]:
+    """Processor time [s] to prepare a member, by what varies: of a batch of two steps."""
+    four, bodies = {f"a{k}": np.full(LINKAGES, 1.0) for k in range(LOOPS)}, {"coordinates": "absolute"}
+    cases: dict[str, tuple[Any, str, float, Any, dict[str, Any]]] = {
+        "arm, masses": (chain(len(AXES)), "bodies.b0.mass", 1.0, None, {}),
+        "arm, lengths": (lambda length: chain(len(AXES), length), "length", 0.1, None, {}),
+        "loops, masses": (linkage(LOOPS), "bodies.crank0.mass", 1.0, four, {}),
+        "loops, lengths": (lambda crank: linkage(LOOPS, crank), "crank", 0.2, four, {}),
+        "bodies, masses": (chain(CHAIN), "bodies.b0.mass", 1.0, None, bodies),
+    }
+    found = {}
+    for name, (system, what, value, q, more) in cases.items():
+        varied = {what: value * np.linspace(0.95, 1.05, LINKAGES)}
+        how = {"method": "rk4", "step": STEP, "parameters": varied, "threads": 1, **more}
+        work = partial(ch.simulate_batch, system, (0.0, 2 * STEP), q, **how)
+        assert len(work()) == LINKAGES
+        found[name] = least(work) / LINKAGES
+    return found
 
 
 def main() -> None:
