@@ -101,9 +101,11 @@ def members() -> str:
     found = batch_speed.preparations()
     arm, arms, loop, loops, bodies = (short(one) for one in found.values())
     return (
-        f"For an arm with seven joints this takes {arm} per member if masses vary, {arms} if lengths vary. "
-        f"With {batch_speed.LOOPS} loops it takes {loop} and {loops}. "
-        f"A chain of {batch_speed.CHAIN} bodies in absolute coordinates takes {bodies}."
+        f"In a batch of {batch_speed.LINKAGES}, an arm with seven joints takes {arm} per member if masses vary, "
+        f"{arms} if lengths vary. "
+        f"A linkage with {batch_speed.LOOPS} loops takes {loop} and {loops}. "
+        f"A chain of {batch_speed.CHAIN} bodies in absolute coordinates takes {bodies} "
+        "(`python -m benchmarks.figures members`)."
     )
 
 
