@@ -90,6 +90,37 @@ def test_loops(name, few):
     agree(ch.gradient(found.run, total, by=tuple(found.columns), system=build, parameters=values), found, measured)
 
 
+def bare_four_bar(mass: float, pull: float = 0.0) -> ch.System:
+    """A four-bar whose joints have neither springs nor dampers; with `pull` a spring between two bodies."""
+    ends = [("crank", 0.3, "ground", 0.0), ("coupler", 0.8, "crank", 0.3), ("rocker", 0.6, "ground", 0.0)]
+    bodies = [ch.Body(name, mass, (size / 2, 0, 0), (1e-3, 0.01, 0.01)) for name, size, _, _ in ends]
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=(0, 0, 1)),
+        ch.revolute("B", "crank", "coupler", axis=(0, 0, 1), at=(0.3, 0, 0)),
+        ch.revolute("D", "ground", "rocker", axis=(0, 0, 1), at=(0.7, 0, 0)),
+        ch.revolute("C", "coupler", "rocker", axis=(0, 0, 1), at=(0.8, 0, 0), child_at=(0.6, 0, 0)),
+    ]
+    points: Any = ((0.1, 0, 0), (0.2, 0, 0))
+    forces = [ch.Spring("pull", ("crank", "rocker"), points, stiffness=pull)] if pull else []
+    return ch.System(bodies, joints, forces=forces, gravity=(0, -9.81, 0))
+
+
+@pytest.mark.parametrize("values", [{"mass": 1.0}, {"mass": 1.0, "pull": 40.0}])
+def test_loops_without_springs_in_joints(values):
+    def run(**values):
+        return ch.simulate(bare_four_bar(**values), (0.0, 0.2), {"A": 0.8}, method="rk4", step=0.01)
+
+    by = list(values)
+    found = ch.gradient(run(**values), ch.objective.end(kinetic), by, system=bare_four_bar, parameters=values)
+    for name in by:
+        h = 1e-3 * values[name]
+        ends = [
+            ch.gradient(run(**values | {name: values[name] + k * h}), ch.objective.end(kinetic)).value
+            for k in (1, -1, 2, -2)
+        ]
+        assert found[name] == pytest.approx((8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12 * h), rel=1e-9)
+
+
 def test_bodies_and_gravity_along_one_direction():
     """Ten numbers of each body, and gravity, all at once: a wrong derivative by one of them is wrong here."""
     system = models.system_of(models.MODELS["branching"]())

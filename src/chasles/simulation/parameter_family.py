@@ -124,6 +124,8 @@ class Family:
             return np.concatenate([numbers(mechanism), control(mechanism)])
 
         change, base = self.derivative(name, index, tables), self.base
+        if not base.tables.acting.table[FORCES.passive]:  # no joint has a spring, damper, friction or stop
+            return change
         first = len(numbers(base)) - len(base.tables.acting.values)
         own = slice(first, first + base.tables.sizes["nv"] * PASSIVE.size)
         now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
