@@ -106,6 +106,22 @@ def test_the_same_errors_as_the_thorough_way(quick, name, monkeypatch):
     assert thorough.tables.direct.inverse_dynamics is None
 
 
+@pytest.mark.parametrize("name", MOVING)
+def test_a_number_that_is_not_finite_is_seen_at_each_place(quick, name):
+    """Several numbers are looked at together, and what is left at the end one by one."""
+    mechanism = quick[name]
+    q, v, a = state(mechanism, 2)
+    calls = mechanism.tables.direct
+    for place in range(len(v)):
+        for value in (np.nan, -np.nan, np.inf, -np.inf):
+            bad = v.copy()
+            bad[place] = value
+            assert calls.inverse_dynamics(q, bad, a) is None
+            assert calls.inverse_dynamics(q, v, bad) is None
+    largest = np.where(np.arange(len(v)) % 2, 1.0, -1.0) * np.finfo(float).max
+    assert calls.inverse_dynamics(q, v, largest) is not None
+
+
 def test_a_quaternion_is_looked_at_in_each_place(quick):
     mechanism = quick["kinds"]
     q = state(mechanism, 2)[0]

@@ -187,11 +187,12 @@ def _loop(builder: ir.IRBuilder, count: Any, start: Any, step: Callable[[Any, An
 
 
 def _finite(builder: ir.IRBuilder, data: Any, count: Any) -> Any:
-    """Whether all numbers are finite: adding one to an exponent of all ones runs over into the sign."""
+    """Whether all numbers are finite: adding one to an exponent of all ones runs over into the sign. The numbers are
+    elements of one array, not places that are computed: so LLVM looks at several at a time."""
+    numbers = builder.inttoptr(data, WORD.as_pointer())
 
     def step(index, seen):
-        bits = _at(builder, builder.add(data, builder.shl(index, ir.Constant(WORD, 3))), 0)
-        exponent = builder.and_(bits, ir.Constant(WORD, EXPONENT))
+        exponent = builder.and_(builder.load(builder.gep(numbers, [index])), ir.Constant(WORD, EXPONENT))
         return builder.or_(seen, builder.add(exponent, ir.Constant(WORD, ONE_MORE)))
 
     return builder.icmp_signed(">=", _loop(builder, count, ir.Constant(WORD, 0), step), ir.Constant(WORD, 0))
