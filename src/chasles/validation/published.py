@@ -106,9 +106,9 @@ def bicycle() -> list[KnownValue]:
         known = np.linalg.eigvals(np.concatenate([np.eye(4)[2:], accelerations]))
         found = ch.linearize(mechanism, v=whipple.rolling(mechanism, speed)).eigenvalues
         nearest = np.array([found[np.abs(found - value).argmin()] for value in known])
-        both = ([value.real, value.imag] for value in (known, nearest))
+        printed, ours = (np.array([value.real, value.imag]) for value in (known, nearest))
         what = f"of the printed equations M, C1, K0, K2 at {speed:g} m/s"
-        rows.append(row(what, *both, 1e-10 * float(np.abs(known).max()), "1/s"))
+        rows.append(row(what, printed, ours, 1e-10 * float(np.abs(known).max()), "1/s"))
     return rows
 
 

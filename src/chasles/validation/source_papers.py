@@ -9,6 +9,7 @@ import numpy as np
 
 import chasles as ch
 from chasles.gallery import boxes
+from chasles.relative.mechanism import Mechanism
 from chasles.validation.board import KnownValue, modeled, problem, remembered, row, simulate, tree
 
 DIGITS = json.loads(Path(__file__).with_name("source_papers.json").read_text(encoding="utf-8"))
@@ -60,7 +61,8 @@ def _planar_arm() -> tuple[ch.System, dict[str, np.ndarray], dict[str, np.ndarra
         joints.append(ch.general(f"joint {k}", names[parent + 1], names[k + 1], screws=[Y]))
         reference[names[k + 1]] = A
     system = ch.System.from_assembly(bodies, joints, reference, gravity=model["gravity"])
-    return system, *({name: np.array(x) for name, x in table.items()} for table in (state, known))
+    at, values = ({name: np.array(x) for name, x in table.items()} for table in (state, known))
+    return system, at, values
 
 
 @problem("the Lagrangian, differenced in 512-bit arithmetic", peers=True)
@@ -81,7 +83,7 @@ def planar_two_links() -> list[KnownValue]:
 def four_representations() -> list[KnownValue]:
     """Twists of a planar arm in four representations, forces and their rates."""
     system, at, known = _planar_arm()
-    arm, q, v, a = modeled(system).compile(), at["q"], at["qd"], at["qdd"]
+    arm, q, v, a = Mechanism(modeled(system)), at["q"], at["qd"], at["qdd"]
     rows = []
     for name in ("body", "spatial", "hybrid", "mixed"):
         wanted = [known[f"{order}_{name}"] for order in ("V", "Vdot", "Vddot")]
