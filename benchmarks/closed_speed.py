@@ -2,7 +2,8 @@
 
     python -m benchmarks.closed_speed
 
-Against Pinocchio's constrained dynamics: accelerations of one state, one call from Python, in joint coordinates.
+Against Pinocchio's constrained dynamics and MuJoCo, whose constraints are soft: accelerations of one state, one call
+from Python, in joint coordinates.
 Against Exudyn: steps of generalized alpha in absolute coordinates; the four-bars have planar bodies there, its best.
 """
 
@@ -22,7 +23,7 @@ from benchmarks.implicit_speed import DEFAULT
 from benchmarks.long_chain_speed import spent
 from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.options import Options
-from chasles.lie import so3
+from chasles.lie import rotation, so3
 from chasles.simulation.bodies.dynamics import BodyDynamics
 
 LOOPS, TILT, STEP, STEPS, GRAVITY = 40, np.pi / 3, 1e-3, 200, 9.81
@@ -181,10 +182,15 @@ def pinocchio_stewart() -> tuple[Call, list[str]]:
 
 
 def against_pinocchio() -> dict[str, Pair]:
+    return against(pinocchio_four_bars, pinocchio_stewart, AGREEMENT)
+
+
+def against(linkage: Callable[[], Any], platform: Callable[[], Any], agreement: float) -> dict[str, Pair]:
+    """Calls of one state by us and by a peer whose accelerations agree: of hinges and slides."""
     found: dict[str, Pair] = {}
     for name, system, coordinates, other in (
-        (f"{LOOPS} four-bars", four_bars(), four_bar_angles, pinocchio_four_bars),
-        ("Stewart platform", stewart(), stewart_coordinates, pinocchio_stewart),
+        (f"{LOOPS} four-bars", four_bars(), four_bar_angles, linkage),
+        ("Stewart platform", stewart(), stewart_coordinates, platform),
     ):
         mechanism = system.compile()
         q, rest = coordinates(mechanism), np.zeros(mechanism.nv)
@@ -193,13 +199,83 @@ def against_pinocchio() -> dict[str, Pair]:
         kept = [k for k, one in enumerate(names) if one.split()[0] in ("post", "rail", "slide")]
         expected = np.array([ours[mechanism.tree.velocities[names[k]]][0] for k in kept])
         off = np.abs(theirs[kept] - expected).max() / np.abs(expected).max()
-        assert off < AGREEMENT, f"{name}: accelerations differ by {off:.1e}"
+        assert off < agreement, f"{name}: accelerations differ by {off:.1e}"
 
         def own(mechanism: Any = mechanism, q: np.ndarray = q, rest: np.ndarray = rest) -> np.ndarray:
             return mechanism.forward_dynamics(q, rest, rest)
 
         found[name] = partial(spent, own), partial(spent, call)
     return found
+
+
+# ---------------------------------------------------------------- accelerations of one state, against MuJoCo
+
+SOFT = 1e-2  # of accelerations: MuJoCo's constraints give way by a ten-thousandth of the force, its hardest
+HARD = 'solimp="0.9999 0.9999 0.001 0.5 2" solref="0.002 1"'
+
+
+def _mujoco_call(text: str, q: np.ndarray) -> tuple[Call, list[str]]:
+    import mujoco as mj
+
+    model = mj.MjModel.from_xml_string(text)
+    data = mj.MjData(model)
+    data.qpos[:] = q
+    names = [model.joint(k).name for k in range(model.njnt) for _ in range(3 if model.jnt_type[k] == 1 else 1)]
+
+    def call() -> np.ndarray:
+        mj.mj_forward(model, data)
+        return np.array(data.qacc)
+
+    return call, names
+
+
+def _mujoco_text(gravity: str, bodies: str, pairs: list[tuple[str, str]]) -> str:
+    held = "".join(f'<connect site1="{a}" site2="{b}" {HARD}/>' for a, b in pairs)
+    options = f'<option gravity="{gravity}" jacobian="auto"><flag contact="disable"/></option>'
+    angles = '<compiler angle="radian" inertiafromgeom="false"/>'
+    return f"<mujoco>{angles}{options}<worldbody>{bodies}</worldbody><equality>{held}</equality></mujoco>"
+
+
+def _inertial(body: tuple[float, Any], center: Any) -> str:
+    place, moments = (" ".join(map(repr, map(float, x))) for x in (center, body[1]))
+    return f'<inertial pos="{place}" mass="{body[0]}" diaginertia="{moments}"/>'
+
+
+def mujoco_four_bars() -> tuple[Call, list[str]]:
+    link, text = _inertial((1.0, LINK), (0.5, 0.0, 0.0)), ""
+    for k in range(LOOPS + 1):
+        rail = f'<body pos="1 0 0"><joint name="rail {k}" axis="0 0 1"/>{link}<site name="rail {k}" pos="1 0 0"/></body>'
+        post = f'<joint name="post {k}" axis="0 0 1"/>{link}<site name="post {k}" pos="1 0 0"/>'
+        text += f'<body pos="{k} 0 0">{post}{rail if k < LOOPS else ""}</body>'
+    pairs = [(f"rail {k}", f"post {k + 1}") for k in range(LOOPS)]
+    q = [sign * TILT for k in range(LOOPS + 1) for sign in ((1, -1) if k < LOOPS else (1,))]
+    return _mujoco_call(_mujoco_text(f"0 {-GRAVITY} 0", text, pairs), np.array(q))
+
+
+def mujoco_stewart() -> tuple[Call, list[str]]:
+    """The platform hangs on the first leg; five points close the loops."""
+    leg, text, q = _inertial(LEG, (0.0, 0.0, LENGTH / 2)), "", []
+    sites = "".join(_site(f"rim {k}", RIM[k] - RIM[0]) for k in range(1, 6))
+    for k, (a, b, out) in enumerate(legs()):
+        inner = _site(f"top {k}", (0.0, 0.0, LENGTH))
+        q += [a, b, out]
+        if k == 0:
+            ball = f'<joint name="ball" type="ball"/>{_inertial(TOP, -RIM[0])}{sites}'
+            inner += f'<body pos="0 0 {LENGTH}">{ball}</body>'
+            q += list(rotation.matrix_to_quaternion(so3.exp(np.array([0.0, -b, 0.0])) @ so3.exp(np.array([-a, 0, 0]))))
+        upper = f'<body><joint name="slide {k}" type="slide" axis="0 0 1"/>{leg}{inner}</body>'
+        foot = f'<joint name="x {k}" axis="1 0 0"/><joint name="y {k}" axis="0 1 0"/>'
+        text += f'<body pos="{" ".join(map(repr, map(float, BASE[k])))}">{foot}{leg}{upper}</body>'
+    pairs = [(f"top {k}", f"rim {k}") for k in range(1, 6)]
+    return _mujoco_call(_mujoco_text(f"0 0 {-GRAVITY}", text, pairs), np.array(q))
+
+
+def _site(name: str, place: Any) -> str:
+    return f'<site name="{name}" pos="{" ".join(map(repr, map(float, place)))}"/>'
+
+
+def against_mujoco() -> dict[str, Pair]:
+    return against(mujoco_four_bars, mujoco_stewart, SOFT)
 
 
 # ---------------------------------------------------------------- steps, against Exudyn

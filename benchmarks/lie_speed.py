@@ -165,6 +165,16 @@ def jaxlie(data: Data) -> Library:
     return Library(f"jaxlie {page.version('jaxlie')}, jit", calls, len(data["x"]), single)
 
 
+def as_arrays(name: str, found: Any) -> np.ndarray:
+    """What a library gave as chasles gives it: matrices, rotation vectors, twists with the angular part first."""
+    if isinstance(found, list) and hasattr(found[0], "homogeneous"):
+        return np.array([pose.homogeneous for pose in found])
+    if isinstance(found, list) and hasattr(found[0], "angular"):
+        return np.array([np.concatenate([twist.angular, twist.linear]) for twist in found])
+    array = np.asarray(found)
+    return np.roll(array, 3, axis=1) if name == "se3.log" and hasattr(found, "block_until_ready") else array
+
+
 LIBRARIES: dict[str, Callable[[Data], Library]] = {"SciPy": scipy, "Pinocchio": pinocchio, "jaxlie": jaxlie}
 
 

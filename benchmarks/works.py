@@ -57,6 +57,8 @@ def trees() -> Callable[[], Iterator[Timed]]:
                 yield f"{short}: {name}, batch", "Pinocchio", ours, theirs
             for name, ours in tree_speed.packed_batch(pair).items():  # Pinocchio's time is that of the whole matrix
                 yield f"{short}: {name}", "Pinocchio", ours, theirs
+            for name, (ours, theirs) in tree_speed.versus_batch(pair, pair.checked()).items():
+                yield f"{short}: {name}, batch, checked, new array", "Pinocchio", ours, theirs
             for name, times in derivative_speed.versus(slopes[title], slopes[title].raw()).items():
                 yield f"{short}: derivatives of {name}, batch", "Pinocchio", *times
 
@@ -165,19 +167,24 @@ def top() -> Callable[[], Iterator[Timed]]:
 
 @work("groups", "scipy")
 def groups() -> Callable[[], Iterator[Timed]]:
-    """Functions of Lie groups on 100 000 elements. `benchmarks.lie_speed` has more libraries."""
+    """Functions of Lie groups on 100 000 elements. Pinocchio has no functions of arrays: it runs in a loop."""
     from benchmarks import lie_speed
 
     data = lie_speed.make_data(100_000)
-    new, peer = lie_speed.chasles_calls(data)[0], lie_speed.scipy(data)
-    names = [name for name in lie_speed.BARRED if name in peer.calls]
-    for name in names:
-        assert np.abs(new[name]() - np.asarray(peer.calls[name]())).max() < 1e-10, f"SciPy's {name} is another one"
+    new, peers = lie_speed.chasles_calls(data)[0], lie_speed.installed(data)[0]
+    names = ("so3.exp", "so3.log", "se3.exp", "se3.log")
+    for peer in peers:
+        for name in names:
+            theirs = lie_speed.as_arrays(name, peer.calls[name]())
+            off = np.abs(new[name]()[: peer.count] - theirs).max()
+            assert off < 1e-10, f"{peer.label}: {name} is another one, or off by {off:.1e}"
 
     def once() -> Iterator[Timed]:
         for name in names:
-            own, other = (lie_speed.seconds(calls[name]) / len(data["x"]) for calls in (new, peer.calls))
-            yield f"lie.{name}, an element of a batch", "SciPy", own, other
+            own = lie_speed.seconds(new[name]) / len(data["x"])
+            for peer in peers:
+                label = peer.label.split()[0]
+                yield f"lie.{name}, an element of a batch", label, own, lie_speed.seconds(peer.calls[name]) / peer.count
 
     return once
 
@@ -211,6 +218,8 @@ def loops() -> Callable[[], Iterator[Timed]]:
     from benchmarks import closed_speed
 
     pairs = {("Pinocchio", "accelerations, one call"): closed_speed.against_pinocchio()}
+    if importlib.util.find_spec("mujoco") is not None:
+        pairs["MuJoCo", "accelerations, one call"] = closed_speed.against_mujoco()
     if importlib.util.find_spec("exudyn") is not None:
         pairs["Exudyn", "a step of generalized alpha"] = closed_speed.against_exudyn()
 
