@@ -10,7 +10,7 @@ from chasles.validation.files import write_files
 
 PAGE = "validation"
 NAME = re.compile(r"^`(\w+)`, [\d.]+ s\. .*$", re.MULTILINE)
-WORDS = {".toml": "model file", ".html": "3D page", ".png": "plot"}
+WORDS = {".toml": "model file", ".html": "3D page", ".png": "plot", ".py": "laws"}
 
 
 def make_files(app) -> None:

@@ -1,10 +1,14 @@
 """Freedoms and redundant constraints against what is known of mechanisms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.absolute.mobility import mobility_at
 from chasles.gallery import andrews, boxes
+from tests.relative.zoo import MOVING, state
 
 ROD = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.001, 0.1, 0.1)}
 
@@ -50,6 +54,20 @@ def test_a_flat_parallelogram_is_singular():
     found = four_bar(1.0).mobility([0.0, 0.0, 0.0])
     assert (found.freedoms, found.generic.freedoms, found.redundant, found.singular) == (2, 1, 3, True)
     assert "singular: 2 instantaneous degrees of freedom" in str(found)
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_equations_of_trees_are_counted_as_their_rank_shows(name):
+    """Of a tree they are counted from its joints; here their rank is computed, in absolute coordinates."""
+    system = MOVING[name].system
+    q = state(MOVING[name], 1)[0]
+    found = system.mobility(q)
+    by_rank = mobility_at(system, MOVING[name].poses(q))
+    assert found == replace(by_rank, nearby=None)
+    assert found == replace(by_rank.generic, nearby=None)
+    assert found == system.mobility(poses=np.zeros((len(system.bodies), 7)))
+    with pytest.raises(ValueError, match="mobility: poses"):
+        system.mobility(poses=np.zeros((3, 7)))
 
 
 def test_bodies_without_constraints():

@@ -21,6 +21,7 @@ import chasles
 from chasles import cli
 from chasles.cli.check import report as check_report
 from chasles.cli.model import find_study, laws_in
+from chasles.gallery import model_files
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.simulation.start.doubts import doubts
@@ -130,6 +131,16 @@ def test_schema_and_the_example_of_the_docs(tmp_path):
     checked = run("check", str(model), "--json")
     assert checked.returncode == 0, checked.stderr
     assert json.loads(checked.stdout)["freedoms"] == 1
+
+
+@pytest.mark.parametrize("name", model_files())
+def test_check_of_the_whole_gallery(name):
+    result = run("check", name, "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["mistakes"] == []
+    open_ones = [line for line in found["lines"] if "reactions that rigid bodies do not determine" in line]
+    assert len(open_ones) == (found["redundant"] > 0)
 
 
 def test_check_and_list():

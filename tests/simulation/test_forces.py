@@ -184,6 +184,22 @@ def test_a_spring_without_length_or_distance():
     assert found.stored == 0.0
 
 
+def test_derivatives_where_the_ends_of_a_spring_meet():
+    """Without a free length a spring is linear in the way between its ends: it pulls back in all directions."""
+    body = ch.Body("b", mass=2.0, com=(0.1, 0, 0), inertia=(0.1, 0.2, 0.3))
+    spring = ch.Spring("s", ("ground", "b"), ((0, 0, 0), (0.1, 0, 0)), stiffness=800.0)
+    system = ch.System([body], [ch.free("f", "ground", "b", at=(-0.1, 0, 0))], forces=[spring], gravity=(0, 0, 0))
+    frequencies = sorted(mode.frequency for mode in ch.linearize(system).modes)
+    assert np.allclose(frequencies[-3:], 20.0 / (2.0 * np.pi), rtol=1e-9)
+    assert max(frequencies[:-3]) == 0.0
+    v = [0.0, 0.0, 0.0, 0.3, 0.1, -0.2]
+    ends = ch.sensitivities(system, (0.0, 0.05), v=v, wrt="v", step=0.005, method="rk4", save="final")
+    total = ch.objective.end(lambda t, q, v: v[:, 3])
+    way = ch.gradient(ch.simulate(system, (0.0, 0.05), v=v, step=0.005, method="rk4"), total, by="v")
+    assert abs(way["v"][3] - np.cos(20.0 * 0.05)) < 1e-5
+    assert np.abs(way["v"] - ends["v"][-1, 6 + 3]).max() < 1e-12
+
+
 def test_places_of_springs_follow_the_bodies():
     system = satellite().with_force(
         ch.Spring("s", ("left", "ground"), ((0.5, 0.0, 0.0), (0.0, 0.0, 1.0)), stiffness=4.0)

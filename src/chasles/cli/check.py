@@ -238,7 +238,8 @@ def _driven(system: Any) -> list[str]:
 
 def _not_unique(task: Any) -> list[str]:
     """Which components of reactions redundant equations leave open at the start."""
-    found = None if task is None else task.begin._kind.open_reactions
+    begin = None if task is None else task.begin  # its quantities know it by a weak reference
+    found = None if begin is None else begin._kind.open_reactions
     return [f"reactions that rigid bodies do not determine: {found}"] if found is not None and found.spaces else []
 
 

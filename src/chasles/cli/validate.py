@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 if TYPE_CHECKING:
     from chasles.validation.board import Result
@@ -68,6 +70,8 @@ def validate(
         print(json.dumps([_plain(result) for result in results], indent=1))
     else:
         seconds = sum(result.seconds for result in results)
+        if len(results) > 1:
+            console.print(_table(results))
         console.print(f"{agreed} of {len(rows)} quantities of {len(results)} problems agree; {seconds:.1f} s")
     if output is not None:
         output.write_text(markdown(results), encoding="utf-8")
@@ -83,11 +87,24 @@ def _print(console: Console, result: Result) -> None:
     title = f"{result.problem.title}  ({result.problem.name}; {result.problem.source}; {result.seconds:.1f} s)"
     console.print(title, markup=False, soft_wrap=True)
     for k, row in enumerate(result.rows):
-        values = f"known {shown(row.known)} {row.unit}; difference {row.difference:.1e} <= {row.tolerance:.0e}"
+        values = f"known {shown(row.known)} {row.unit}; chasles {shown(row.ours)}; "
+        values += f"difference {row.difference:.1e} {'<=' if row.passed else '>'} {row.tolerance:.1e}"
         values += "".join(f"; {name} {rows[k].difference:.1e}" for name, rows in result.peers.items())
         console.print(f"  {'ok ' if row.passed else 'OFF'} {row.quantity}: {values}", markup=False, soft_wrap=True)
     if result.error:
         console.print(f"  OFF {result.error}", markup=False, soft_wrap=True)
+
+
+def _table(results: list[Result]) -> Table:
+    """One line for each problem."""
+    from chasles.validation.board import HEADS, overview
+
+    table = Table(box=None)
+    for head in HEADS:
+        table.add_column(head, justify="right" if head in ("agree", "difference", "s") else "left")
+    for line, result in zip(overview(results), results, strict=True):
+        table.add_row(*(escape(cell.replace("*", "")) for cell in line), style="" if result.passed else "red")
+    return table
 
 
 def _plain(result: Result) -> dict[str, object]:

@@ -97,14 +97,16 @@ def spring_matrix(job, line):
     table, values, ratio = job.forces.table, job.forces.values, job.ratio
     at = table[line + FORCE.numbers]
     stiffness, damping, length = vector_at(values, at + 6)
-    first, second, distance, speeds, e, rate = line_between(table, line, values, at, job.states, MOVING.size)
+    first, second, distance, speeds, e, rate, _ = line_between(table, line, values, at, job.states, MOVING.size)
     near = 1.0 / distance if distance > 0.0 else 0.0
     pull = stiffness * (distance - length) + damping * rate
+    sideways = stiffness + (damping * rate - stiffness * length) * near  # = pull / distance, and k where points meet
     if table[line + FORCE.law] != 0:
         pull, stiffness, damping = slopes_of(job, line, distance, rate)
+        sideways = pull * near
     along = outer(e, e)
     across = mat_add(IDENTITY, mat_neg(along))
-    D = mat_add(mat_scale(stiffness + damping * ratio, along), mat_scale(pull * near, across))
+    D = mat_add(mat_scale(stiffness + damping * ratio, along), mat_scale(sideways, across))
     D = mat_add(D, mat_scale(damping * near, outer(e, mul(across, speeds))))
     return scale(pull, e), D, mat_scale(damping, along), first, second
 

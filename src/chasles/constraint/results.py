@@ -96,7 +96,8 @@ class Mobility:
         generic = self.generic
         lines = [f"{_count(generic.freedoms, 'degree')} of freedom, {_count(self.equations, 'constraint equation')}"]
         if self.redundant:
-            lines.append(f"{self.redundant} of them are redundant; involved: {_names(generic.dependent)}")
+            verb = "is" if self.redundant == 1 else "are"
+            lines.append(f"{self.redundant} of them {verb} redundant; involved: {_names(generic.dependent)}")
         if self.singular:
             lines.append(
                 f"this configuration is singular: {self.freedoms} instantaneous degrees of freedom; involved: "

@@ -7,7 +7,7 @@ state of the bodies is an array with a slot for the ground and one for each body
 from __future__ import annotations
 
 from chasles.kernel.address import invoke
-from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, scale, sub
+from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6
@@ -58,8 +58,8 @@ def push_at(wrenches, i, R, point, force):
 
 @kernel
 def line_between(table, row, values, at, states, stride):
-    """Of two points on bodies: the bodies' motions, the points, the way from one to the other, their distance, relative
-    velocity, direction and the rate of the distance."""
+    """Of two points on bodies: the bodies' motions and the points, the distance, relative velocity, direction, the rate
+    of the distance, and the way from one to the other."""
     i, j = table[row + FORCE.first], table[row + FORCE.second]
     a, b = vector_at(values, at), vector_at(values, at + 3)
     R, p, V = motion_at(states, stride, i)
@@ -68,7 +68,7 @@ def line_between(table, row, values, at, states, stride):
     distance = sqrt(dot(apart, apart))
     speeds = sub(mul(S, add(W[1], cross(W[0], b))), mul(R, add(V[1], cross(V[0], a))))
     direction = scale(1.0 / distance if distance > 0.0 else 0.0, apart)  # at no distance there is no direction to pull
-    return (R, V, a), (S, W, b), distance, speeds, direction, dot(direction, speeds)
+    return (R, V, a), (S, W, b), distance, speeds, direction, dot(direction, speeds), apart
 
 
 @kernel
@@ -113,13 +113,15 @@ def add_spring(t, table, row, values, at, states, stride, wrenches, scratch):
     """A spring with damper between two points, or a law; returns (power of the damper or law, stored energy)."""
     i, j = table[row + FORCE.first], table[row + FORCE.second]
     stiffness, damping, length = vector_at(values, at + 6)
-    (R, _, a), (S, _, b), distance, _, direction, rate = line_between(table, row, values, at, states, stride)
-    pull, lost = stiffness * (distance - length) + damping * rate, damping * rate
+    (R, _, a), (S, _, b), distance, _, direction, rate, apart = line_between(table, row, values, at, states, stride)
+    # without a free length the force is smooth where the points meet, and so it is written: k apart, not k |apart| e
+    lost = damping * rate
+    force = add_scaled(scale(stiffness, apart), lost - stiffness * length, direction)
     if table[row + FORCE.law] != 0:
-        pull = pull_of(t, table, row, values, at, distance, rate, scratch)
-        lost = pull
-    push_at(wrenches, i, R, a, scale(pull, direction))
-    push_at(wrenches, j, S, b, scale(-pull, direction))
+        lost = pull_of(t, table, row, values, at, distance, rate, scratch)
+        force = scale(lost, direction)
+    push_at(wrenches, i, R, a, force)
+    push_at(wrenches, j, S, b, scale(-1.0, force))
     return -lost * rate, 0.5 * stiffness * (distance - length) * (distance - length)
 
 

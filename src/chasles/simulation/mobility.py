@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.mobility import mobility_at
 from chasles.constraint.results import Mobility
+from chasles.lie.arrays import real_array
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
@@ -31,14 +32,18 @@ def mobility(
     """
     if not isinstance(system, System):
         system = system.system
-    if poses is None:
-        mechanism = compiled(system)
-        place = mechanism.neutral() if q is None else mechanism.tables.check_q("mobility", q)
-        if isinstance(mechanism, ClosedMechanism):
-            place = mechanism.assemble(place, t)
-        found = mechanism.poses(place)
-    elif q is not None:
+    if q is not None and poses is not None:
         raise ValueError("mobility: give q or poses, not both")
+    mechanism = compiled(system)
+    place = mechanism.neutral() if q is None else mechanism.tables.check_q("mobility", q)
+    if isinstance(mechanism, Mechanism):
+        if poses is not None:
+            real_array("mobility", "poses", poses, (len(system.bodies), 7))
+        # of a tree each joint holds one more body, wherever it is: no equation depends on another
+        count = sum(6 - (joint.nv if joint.mimic is None else 0) for joint in system.joints)
+        return Mobility(count, count, mechanism.nv, ())
+    if poses is None:
+        found = mechanism.poses(mechanism.assemble(place, t))
     else:
         found = AbsoluteMechanism(_with_masses(system), "SO3xR3").assemble(poses, t)
     return mobility_at(_with_masses(system), np.asarray(found), t, seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -18,7 +19,8 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.run import Run
 
 MODULES = (
-    "published", "tops", "classical_motions", "linkages", "spatial_mechanisms", "oscillations", "elastic_rods"
+    "source_papers", "published", "tops", "classical_motions", "linkages", "spatial_mechanisms", "oscillations",
+    "elastic_rods",
 )  # fmt: skip
 
 
@@ -41,6 +43,13 @@ class KnownValue:
     def passed(self) -> bool:
         """Whether all components agree. A number that is none does not."""
         return bool(self.difference <= self.tolerance)
+
+    @property
+    def share(self) -> float:
+        """The difference as a part of what is allowed."""
+        if self.tolerance == 0.0:
+            return 0.0 if self.difference == 0.0 else np.inf
+        return self.difference / self.tolerance
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,11 @@ class Result:
     @property
     def passed(self) -> bool:
         return not self.error and bool(self.rows) and all(row.passed for row in self.rows)
+
+    @property
+    def worst(self) -> KnownValue | None:
+        """The row that is closest to its tolerance, or beyond it by most."""
+        return max(self.rows, key=lambda one: (not one.passed, one.share), default=None)
 
 
 PROBLEMS: dict[str, Problem] = {}
@@ -104,14 +118,19 @@ BESIDE: list[Callable[[System], Any]] = []  # what makes the trees of the progra
 
 def simulate(system: System, *given: Any, **options: Any) -> Run:
     """`chasles.simulate`; the run is remembered, for the files of its problem."""
-    run = ch.simulate(system, *given, **options)
-    RUNS.append(run)
+    run = remembered(ch.simulate(system, *given, **options))
     if not BESIDE:
         return run
     assert isinstance(run.mechanism, Mechanism)
     y, count = run.solution.y.copy(), run.mechanism.nq
     y[:, :count], y[:, count : count + run.mechanism.nv] = BESIDE[0](system).motion(run.t, run.q[0], run.v[0])
     return replace(run, solution=replace(run.solution, y=y))
+
+
+def remembered(run: Run) -> Run:
+    """The run itself; it is kept for the files of its problem."""
+    RUNS.append(run)
+    return run
 
 
 def modeled(system: System) -> System:
@@ -167,6 +186,31 @@ def shown(values: np.ndarray, digits: int = 10) -> str:
     return text if len(flat) <= 3 else f"{text}, ... ({len(flat)} numbers)"
 
 
+def overview(results: list[Result]) -> list[list[str]]:
+    """One line for each problem: title, source, how many quantities agree, what is closest to its tolerance, the
+    difference there and what is allowed, who computed it beside chasles, and processor time [s]."""
+    lines = []
+    for result in results:
+        agreed, worst = sum(row.passed for row in result.rows), result.worst
+        count = f"{agreed} of {len(result.rows)}"
+        told = (
+            ["", result.error] if worst is None else [worst.quantity, f"{worst.difference:.1e} ≤ {worst.tolerance:.1e}"]
+        )
+        if worst is not None and not worst.passed:
+            told[1] = f"**{worst.difference:.1e} > {worst.tolerance:.1e}**"
+        line = [result.problem.title, result.problem.source, count, *told, ", ".join(result.peers)]
+        lines.append([*line, f"{result.seconds:.1f}"])
+    return lines
+
+
+HEADS = ["problem", "source of the known values", "agree", "closest to its tolerance", "difference", "beside", "s"]
+
+
+def anchor(title: str) -> str:
+    """Where a heading is on a page."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
 def markdown(results: list[Result]) -> str:
     """The board as a page of the documentation."""
     rows = [row for result in results for row in result.rows]
@@ -177,10 +221,17 @@ def markdown(results: list[Result]) -> str:
         "`chasles validate` recomputes the table; `chasles validate NAME` runs one problem.",
         "`chasles validate NAME --files FOLDER` writes the model file, 3D page and plot of the problem.",
         "This page is written by `chasles validate -o docs/validation.md --badge docs/_static/validation.svg`.",
-        "Vectors are compared component by component; the table shows their first three numbers.",
+        "Vectors are compared component by component; the tables show their first three numbers.",
         "Known values without a citation are closed forms, or solutions of other equations by SciPy.",
         "Where Pinocchio or MuJoCo can compute a problem and are installed, the last columns have their differences.",
         "SciPy's DOP853 integrates Pinocchio's accelerations (1e-12); MuJoCo takes steps of its RK4 of at most 0.2 ms.",
+        "",
+        "## All problems",
+        "",
+        "Of each problem the quantity that is closest to its tolerance; all quantities are below.",
+        "",
+        *(f"| {' | '.join(cells)} |" for cells in (HEADS, ["---"] * len(HEADS))),
+        *(f"| [{title}](#{anchor(title)}) | {' | '.join(cells)} |" for title, *cells in overview(results)),
         "",
     ]
     for result in results:
@@ -196,7 +247,7 @@ def markdown(results: list[Result]) -> str:
         for k, one in enumerate(result.rows):
             unit = f" [{one.unit}]" if one.unit else ""
             verdict = "ok" if one.passed else "**off**"
-            numbers = f"{shown(one.known)} | {shown(one.ours)} | {one.difference:.1e} | {one.tolerance:.0e}"
+            numbers = f"{shown(one.known)} | {shown(one.ours)} | {one.difference:.1e} | {one.tolerance:.1e}"
             others = "".join(f" {rows[k].difference:.1e} |" for rows in result.peers.values())
             lines.append(f"| {one.quantity}{unit} | {numbers} | {verdict} |{others}")
         if result.error:
@@ -209,7 +260,7 @@ def badge(results: list[Result]) -> str:
     """A small picture (SVG) that says how many quantities agree."""
     rows = [row for result in results for row in result.rows]
     agreed, color = sum(row.passed for row in rows), "#2e7d32" if all(one.passed for one in results) else "#c0392b"
-    text = f"{len(results)} problems, {agreed} of {len(rows)} values agree"
+    text = f"{len(results)} problem{'' if len(results) == 1 else 's'}, {agreed} of {len(rows)} values agree"
     left, right = 66, 8 + round(6.1 * len(text))
     words = f'<text x="6" y="14">validation</text><text x="{left + 5}" y="14">{text}</text>'
     return (

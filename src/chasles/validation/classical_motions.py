@@ -72,7 +72,7 @@ def foucault() -> list[KnownValue]:
 
 
 @ch.law
-def _gliding(t, pose, twist, parameters, out):
+def gliding(t, pose, twist, parameters, out):
     """Viscous friction c at the lowest point of a ball of radius R; torque and force in space, at its center."""
     c, R = parameters[0], parameters[1]
     w, x, y, z = pose[0], pose[1], pose[2], pose[3]
@@ -98,7 +98,7 @@ def tippe_top() -> list[KnownValue]:
             ch.general("table", "ground", "slide", screws=[[0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0]], at=(0, 0, R)),
             ch.spherical("center", "slide", "top"),
         ],
-        forces=[ch.Wrench("friction", "top", _gliding, "hybrid", parameters=[friction, R])],
+        forces=[ch.Wrench("friction", "top", gliding, "hybrid", parameters=[friction, R])],
     )
     q, v = [0, 0, np.cos(lean / 2), np.sin(lean / 2), 0, 0], [0, 0, 0, 0, spin]
     tight: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12, "certificate": False}

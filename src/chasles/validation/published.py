@@ -99,6 +99,16 @@ def bicycle() -> list[KnownValue]:
             nearest = found[np.abs(found - (real + 1j * imaginary)).argmin()]
             pairs.append([nearest.real, nearest.imag])
         rows.append(row(f"eigenvalues at {speed} m/s", known, pairs, 1e-10, "1/s"))
+    linear = {name: np.array(DIGITS["bicycle"][name]) for name in ("M", "K0", "K2", "C1")}
+    for speed in (0.5, 2.0, 4.0, 6.0, 8.0, 10.0):
+        stiffness = 9.81 * linear["K0"] + speed**2 * linear["K2"]
+        accelerations = -np.linalg.solve(linear["M"], np.concatenate([stiffness, speed * linear["C1"]], axis=1))
+        known = np.linalg.eigvals(np.concatenate([np.eye(4)[2:], accelerations]))
+        found = ch.linearize(mechanism, v=whipple.rolling(mechanism, speed)).eigenvalues
+        nearest = np.array([found[np.abs(found - value).argmin()] for value in known])
+        printed, ours = (np.array([value.real, value.imag]) for value in (known, nearest))
+        what = f"of the printed equations M, C1, K0, K2 at {speed:g} m/s"
+        rows.append(row(what, printed, ours, 1e-10 * float(np.abs(known).max()), "1/s"))
     return rows
 
 
@@ -116,6 +126,31 @@ def four_bars() -> list[KnownValue]:
         row("point B0 at 4 s", [0.117616102377, 0.993059138451], corner[1], 1e-7, "m"),
         row("point B0 at 10 s", [0.328458111540, 0.944518538179], corner[2], 1e-7, "m"),
         row("velocity of B0 at 10 s", [1.4230514702, -0.4948688455], speed, 1e-7, "m/s"),
+    ]
+
+
+@problem("gonzalez2006, problem A02 with 40 loops; its reduction to one degree of freedom by SciPy")
+def forty_four_bars() -> list[KnownValue]:
+    """A row of forty four-bars through its singular configuration."""
+    from scipy.integrate import solve_ivp
+
+    loops = 40
+    linkage = overconstrained.four_bars(loops)
+    run = simulate(
+        linkage.system, (0.0, 3.0), poses=linkage.poses, twists=linkage.twists, coordinates="absolute",
+        method="rk4", step=2e-3, save=[0.0, 1.5, 3.0], certificate=False,
+    )  # fmt: skip
+    rate = overconstrained.G * ((loops + 1) / 2 + loops) / ((loops + 1) / 3 + loops)
+    angle = solve_ivp(
+        lambda t, y: [y[1], rate * np.sin(y[0])], (0.0, 3.0), [0.0, 1.0], "DOP853", [1.5, 3.0], rtol=1e-13, atol=1e-14
+    ).y[0]
+    corner = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    assert angle.max() > np.pi / 2  # all rods were on one line
+    return [
+        row("point B0 at 1.5 and 3 s", corner, run["coupler 1"].position[1:, :2], 1e-7, "m"),
+        row(
+            "point B39, from B0", corner + np.array([loops - 1, 0]), run[f"coupler {loops}"].position[1:, :2], 1e-7, "m"
+        ),
     ]
 
 

@@ -97,6 +97,20 @@ def moved(q, v, d, ratio, space):
     return new, v + ratio * faster
 
 
+def by_differences(going, q, v, ratio, space) -> np.ndarray:
+    """-∂Q/∂d by differences of fourth order of the forces, (12, 12)."""
+
+    def force(d):
+        new, faster = moved(q, v, d.reshape(2, 6), ratio, space)
+        return going.mechanism.applied_forces(new, faster)[0].ravel()
+
+    e = 2e-3 / (1.0 + 0.1 * ratio)
+    columns = [
+        (8 * (force(-e * d) - force(e * d)) - force(-2 * e * d) + force(2 * e * d)) / (12 * e) for d in np.eye(12)
+    ]
+    return np.array(columns).T
+
+
 @pytest.mark.parametrize("kind", ["spring", "bushing", "diagonal bushing", "magnus", "helix"])
 @pytest.mark.parametrize("space", SPACES)
 def test_tangents_are_exact(space, kind):
@@ -108,21 +122,28 @@ def test_tangents_are_exact(space, kind):
     q = pose_group.compose(going.problem.split(going.point())[0], pose_group.exp(rng.uniform(-0.6, 0.6, (2, 6))))
     v = rng.normal(size=(2, 6))
 
-    def force(d, ratio):
-        new, faster = moved(q, v, d.reshape(2, 6), ratio, space)
-        return going.mechanism.applied_forces(new, faster)[0].ravel()
-
     for ratio in (0.0, 5.0, 1e3):
-        e = 2e-3 / (1.0 + 0.1 * ratio)
-        expected = np.array(
-            [
-                (8 * (force(-e * d, ratio) - force(e * d, ratio)) - force(-2 * e * d, ratio) + force(2 * e * d, ratio))
-                / (12 * e)
-                for d in np.eye(12)
-            ]
-        ).T
-        found = tangent(going, q, v, ratio)
-        assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+        expected = by_differences(going, q, v, ratio, space)
+        assert np.abs(tangent(going, q, v, ratio) - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_tangents_of_springs_whose_points_meet(space):
+    """Without a free length a spring is stiff in all directions where its points meet, though there is no line."""
+    rng = np.random.default_rng(3)
+    q, v = pose_group.exp(rng.uniform(-0.6, 0.6, (2, 6))), rng.normal(size=(2, 6))
+    place = rng.uniform(-0.5, 0.5, 3)
+    points = [place, *(pose_group.act(pose_group.inverse(x), place) for x in q)]
+    ends = {"ground": points[0], "one": points[1], "two": points[2]}
+    pairs = (("one", "two"), ("ground", "two"), ("one", "ground"))
+    forces = [ch.Spring(f"force {k}", pair, [ends[name] for name in pair], 7.0 + k) for k, pair in enumerate(pairs)]
+    system = ch.System(bodies(rng, "one", "two"), forces=forces)
+    going = stepper(system, 1.0, space, ch.integrate.GeneralizedAlpha(), 1e-3)
+    going.advance(1)
+    q = system.compile("absolute", space=space).state(q)[0]  # at the centers of mass
+    expected = by_differences(going, q, v, 0.0, space)
+    assert np.abs(expected).max() > 10.0
+    assert np.abs(tangent(going, q, v, 0.0) - expected).max() < 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("kind", ["bushing", "magnus", "helix"])
