@@ -2,6 +2,7 @@
 const ORDER = [
   [/^(questions|designer|learn\/)/, 12],
   [/^(api\/(keys|commands|names)|glossary|limitations)$/, 4],
+  [/^theory\//, -4],
   [/^(api\/|decisions\/|validation|corrections|reproduce|benchmarks\/|architecture|accuracy)/, -8],
 ];
 

@@ -4,6 +4,7 @@
     "a an and are as at be by can do does for from get give has have how i if in into is it its make me my of on or so some than that the there this to use want what when where which with you your".split(" "),
   );
   const PREFERRED = /^(questions|designer|learn\/|glossary|limitations)/;
+  const LATER = /^theory\//; // formulas come after what to do
   const MOST = 15;
 
   const stem = (word) => word.replace(/^(\w{4,}?)(ations?|ions?|ings?|ies|ed|es|s|e)$/, "$1");
@@ -27,7 +28,7 @@
       total += points;
     }
     if (!found) return 0;
-    return total * (found / terms.length) ** 3 * (PREFERRED.test(address) ? 1.3 : 1);
+    return total * (found / terms.length) ** 3 * (PREFERRED.test(address) ? 1.3 : LATER.test(address) ? 0.8 : 1);
   }
 
   function excerpt(text, terms) {

@@ -46,9 +46,11 @@ PAGES = [
 COMMAND = re.compile(r"(?:`|^(?:\$ )?(?:\.venv/bin/)?)chasles ([a-z]+(?: [^`\n]*)?)", flags=re.MULTILINE)
 TUTORIALS = sorted(f"docs/learn/{file.name}" for file in (ROOT / "docs" / "learn").glob("*.md"))
 TUTORIALS.remove("docs/learn/index.md")
+THEORY = sorted(f"docs/theory/{file.name}" for file in (ROOT / "docs" / "theory").glob("*.md"))
+THEORY.remove("docs/theory/index.md")
 
 
-@pytest.mark.parametrize("page", [*PAGES, *TUTORIALS])
+@pytest.mark.parametrize("page", [*PAGES, *THEORY, *TUTORIALS])
 def test_python_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages may write files
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
