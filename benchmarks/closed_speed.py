@@ -244,7 +244,9 @@ def _inertial(body: tuple[float, Any], center: Any) -> str:
 def mujoco_four_bars() -> tuple[Call, list[str]]:
     link, text = _inertial((1.0, LINK), (0.5, 0.0, 0.0)), ""
     for k in range(LOOPS + 1):
-        rail = f'<body pos="1 0 0"><joint name="rail {k}" axis="0 0 1"/>{link}<site name="rail {k}" pos="1 0 0"/></body>'
+        rail = (
+            f'<body pos="1 0 0"><joint name="rail {k}" axis="0 0 1"/>{link}<site name="rail {k}" pos="1 0 0"/></body>'
+        )
         post = f'<joint name="post {k}" axis="0 0 1"/>{link}<site name="post {k}" pos="1 0 0"/>'
         text += f'<body pos="{k} 0 0">{post}{rail if k < LOOPS else ""}</body>'
     pairs = [(f"rail {k}", f"post {k + 1}") for k in range(LOOPS)]

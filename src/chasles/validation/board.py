@@ -148,7 +148,9 @@ def problems() -> dict[str, Problem]:
     """All problems by name, in the order of the board."""
     for name in MODULES:
         importlib.import_module(f"chasles.validation.{name}")
-    return dict(PROBLEMS)
+    # whoever imported them first, and in whatever order
+    ordered = sorted(PROBLEMS.items(), key=lambda one: MODULES.index(one[1].rows.__module__.rpartition(".")[2]))
+    return dict(ordered)
 
 
 def compute(wanted: list[Problem], peers: Mapping[str, Callable[[System], Any]] | None = None) -> Iterator[Result]:
