@@ -38,7 +38,7 @@ from chasles.relative.loop.rows import (
     value_of,
 )
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
-from chasles.relative.loop.triangle import least_pivot, reflect, scale_rows
+from chasles.relative.loop.triangle import IN_TURN, least_pivot, reflect, scale_rows
 from chasles.relative.tables import GRAVITY
 
 # places in the buffer (`integers` and their `count`, `numbers`, `work`, `copy`, `forces`, `own` and the `width` of a
@@ -114,13 +114,16 @@ def evaluate(packed_at, packed_size, t, q_at, v_at):
 
 
 @kernel
-def chosen(lane, s, m, order, scales, left, free):
+def chosen(lane, s, m, order, scales, left, free, in_turn):
     """The row that a lane takes next, or -1 if none is independent of those before: see `triangle.triangle`."""
     best, pivot = 0.0, s
-    for j in range(s, m):
-        row = int(order[WIDTH * j + lane])
-        if order[WIDTH * (m + row) + lane] == 0.0 and not left[WIDTH * j + lane] <= best:
-            best, pivot = left[WIDTH * j + lane], j
+    if in_turn and left[WIDTH * s + lane] > IN_TURN:
+        best = left[WIDTH * s + lane]
+    else:
+        for j in range(s, m):
+            row = int(order[WIDTH * j + lane])
+            if order[WIDTH * (m + row) + lane] == 0.0 and not left[WIDTH * j + lane] <= best:
+                best, pivot = left[WIDTH * j + lane], j
     least = least_pivot(free, scales[WIDTH * (m + int(order[WIDTH * pivot + lane])) + lane])
     return pivot if best > least else -1
 
@@ -151,7 +154,9 @@ def triangle(head, work, m, nv, rank, flags, ranks):
                 order[WIDTH * (m + j) + lane] = 0.0
     for s in range(rank):
         for lane in range(WIDTH):
-            pivot = chosen(lane, s, m, order, scales, left, int(flags[lane])) if ranks[lane] >= 0.0 else -1
+            pivot = -1
+            if ranks[lane] >= 0.0:
+                pivot = chosen(lane, s, m, order, scales, left, int(flags[lane]), rank == m)
             if pivot < 0:
                 ranks[lane] = -1.0
             elif pivot != s:

@@ -17,8 +17,9 @@ from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.response import respond_to, row_of_factor
 from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion, share_reach
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
-from chasles.relative.loop.triangle import scale_rows, triangle
-from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
+from chasles.relative.loop.triangle import PLACE, scale_rows, triangle
+from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of, velocities_of
+from chasles.relative.tables import HEAD as TREE
 
 tree_accelerations = forward_dynamics.kernel
 
@@ -51,6 +52,16 @@ def evaluate(integers_at, p_at, p_size, t, q_at, v_at, work_at):
     evaluate_tiles(tiles, constants, integers[HEAD.n_tiles], motion, rows)
 
 
+@kernel
+def set_places(topology, visits, first, count, order, at, m):
+    """Where a row of F has numbers: at the velocities of the links that its wrenches reach. No row has met it."""
+    begin, end = topology[TREE.velocities], 0
+    for k in range(first, first + count):
+        _, kind, _, iv = link(topology, visits[k])
+        begin, end = min(begin, iv), max(end, iv + velocities_of(kind))
+    order[at + PLACE.begin], order[at + PLACE.end], order[at + PLACE.met] = float(begin), float(end), float(m)
+
+
 @native
 def factor(integers_at, p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
@@ -65,18 +76,25 @@ def factor(integers_at, p_at, p_size, wanted, free, work_at):
     m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
     for k in range(6 * integers[HEAD.n_links]):
         wrenches[k] = 0.0
-    for k in range(m * nv):
-        F[k] = 0.0
-    for r in range(m):
-        group = equations[r * ROW.size + ROW.group] * GROUP.size
-        first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
-        push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
-        lever = levers[equations[r * ROW.size + ROW.group]]
-        scales[r] = row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, lever, F, r * nv)
-    share_reach(equations, scales, m)
-    left = x[m:]
-    scale_rows(F, scales, left, m, nv)
-    report[0] = float(triangle(F, scales, order, left, m, nv, wanted, free))
+    attempt = m if wanted < 0 and m <= nv else wanted  # mostly all rows are independent, which is found out quickly
+    while True:
+        for k in range(m * nv):
+            F[k] = 0.0
+        for r in range(m):
+            group = equations[r * ROW.size + ROW.group] * GROUP.size
+            first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
+            push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
+            lever = levers[equations[r * ROW.size + ROW.group]]
+            scales[r] = row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, lever, F, r * nv)
+            set_places(topology, visits, first, count, order, 2 * m + PLACE.size * r, m)
+        share_reach(equations, scales, m)
+        left = x[m:]
+        scale_rows(F, scales, left, m, nv)
+        rank = triangle(F, scales, order, left, m, nv, attempt, free)
+        if rank >= 0 or attempt == wanted:
+            break
+        attempt = wanted
+    report[0] = float(rank)
 
 
 @native

@@ -3,15 +3,25 @@
 F has a row of nv numbers for each equation, divided by its reach (`response`), so that rounding is the same in all rows
 and a pivot below `DEPENDENT` tells a row that depends on the others, or moves nothing. The reflections are not kept:
 S = Rᵀ R needs R alone.
+
+Where all rows must be independent they are taken in turn: rows of loops that are far from each other share no joints,
+and so most of F stays zero. `places` tells where each row has numbers; a reflection leaves alone what it does not meet.
+So a row of loops costs as much as it is long, not the cube of that. Results have the same bits as without `places`:
+the numbers that are left out are zeros, and sums are taken in the same groups.
 """
 
 from __future__ import annotations
 
 from chasles.kernel.lanes import absolute, primal, select, sqrt
 from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import layout
 
 DEPENDENT = 1e-9  # of a row's reach
 WEAK = 1e-3  # of the length of a row that was chosen before: with a pivot below, others are looked for
+IN_TURN = 1e-4  # of its squared reach: with so much left, the row whose turn it is will do
+# numbers of each row behind the order and the marks: where its places begin and end, and the first row that met it
+PLACE = layout("PLACE", begin=1, end=1, met=1)
+ORDER = 2 + PLACE.size  # numbers of each row in `order`
 
 
 @kernel
@@ -66,8 +76,11 @@ def scale_rows(F, scales, left, m, nv):
 
 
 @kernel
-def swap(F, order, left, i, j, nv):
+def swap(F, order, left, i, j, m, nv):
     order[i], order[j] = order[j], order[i]
+    for k in range(2 * m, 2 * m + PLACE.size):
+        a, b = k + PLACE.size * i, k + PLACE.size * j
+        order[a], order[b] = order[b], order[a]
     left[i], left[j] = left[j], left[i]
     for k in range(nv):
         F[i * nv + k], F[j * nv + k] = F[j * nv + k], F[i * nv + k]
@@ -77,14 +90,54 @@ def swap(F, order, left, i, j, nv):
 def reflect(F, left, s, m, nv):
     """Bring row s of F to zeros behind its entry s by a reflection, which the rows behind it undergo too."""
     at = s * nv + s
-    length, head = sqrt(left[s]), F[at]
-    new = select(head > 0.0, -length, length)
-    F[at] = head - new  # now the row is the vector of the reflection, of squared length 2 length (length + |head|)
-    factor = 1.0 / (length * (length + absolute(head)))
+    new, factor = aim(F, at, nv - s)
     for j in range(s + 1, m):
         along = factor * product(F, at, j * nv + s, nv - s)
         left[j] = subtract(F, j * nv + s, along, at, nv - s)
     F[at] = new
+
+
+@kernel
+def aim(F, at, size):
+    """Make the row at `at` the vector of its reflection, of squared length 2 length (length + |head|): what its head
+    becomes, and the factor of projections onto it."""
+    length, head = sqrt(product(F, at, at, size)), F[at]
+    new = select(head > 0.0, -length, length)
+    F[at] = head - new
+    return new, 1.0 / (length * (length + absolute(head)))
+
+
+@kernel
+def reached(begin, end, nv):
+    """How many numbers from `begin` to take for those before `end`: sums are of four at a time."""
+    return min(4 * ((end - begin + 3) // 4), nv - begin)
+
+
+@kernel
+def reflect_near(F, order, left, s, m, nv):
+    """`reflect`, which leaves rows alone that have no number where row s has one."""
+    at, places = s * nv + s, 2 * m + PLACE.size * s
+    end = max(int(primal(order[places + PLACE.end])), s + 1)
+    size = reached(s, end, nv)
+    new, factor = aim(F, at, size)
+    for j in range(s + 1, m):
+        own = 2 * m + PLACE.size * j
+        if int(primal(order[own + PLACE.begin])) < end:
+            last = max(end, int(primal(order[own + PLACE.end])))
+            along = factor * product(F, at, j * nv + s, size)
+            left[j] = subtract(F, j * nv + s, along, at, reached(s, last, nv))
+            order[own + PLACE.begin], order[own + PLACE.end] = 0.0, float(last)
+            if int(primal(order[own + PLACE.met])) > s:
+                order[own + PLACE.met] = float(s)
+    F[at] = new
+
+
+@kernel
+def set_everywhere(order, m, nv):
+    """All rows may have numbers in all places."""
+    for j in range(m):
+        own = 2 * m + PLACE.size * j
+        order[own + PLACE.begin], order[own + PLACE.end], order[own + PLACE.met] = 0.0, float(nv), 0.0
 
 
 @kernel
@@ -102,21 +155,32 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
 
     With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned. Behind the order are
     marks of the rows that are not taken: set here if the choice is free, else kept to, with better pivots asked for.
+    Behind the marks are the places of the rows (`PLACE`).
     """
     for j in range(m):
         order[j] = float(j)
         if free != 0:
             order[m + j] = 0.0
     most = min(m, nv) if wanted < 0 else wanted
+    in_turn = wanted == m
+    if not in_turn:
+        set_everywhere(order, m, nv)
     for s in range(most):
         best, pivot = 0.0, s
-        for j in range(s, m):
-            if order[m + int(primal(order[j]))] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
-                best, pivot = left[j], j
+        if in_turn and left[s] > IN_TURN:
+            best = left[s]
+        else:
+            for j in range(s, m):
+                if order[m + int(primal(order[j]))] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
+                    best, pivot = left[j], j
         if not best > least_pivot(free, scales[m + int(primal(order[pivot]))]):
             return s if wanted < 0 and best == best else -1
-        swap(F, order, left, s, pivot, nv)
-        reflect(F, left, s, m, nv)
+        if pivot != s:
+            swap(F, order, left, s, pivot, m, nv)
+        if in_turn:
+            reflect_near(F, order, left, s, m, nv)
+        else:
+            reflect(F, left, s, m, nv)
     if free != 0:
         for s in range(most, m):
             order[m + int(primal(order[s]))] = 1.0
@@ -132,13 +196,14 @@ def solve(F, scales, order, rank, m, nv, x):
     for s in range(rank):  # Rᵀ y = b
         j = int(primal(order[s]))
         total = scales[j] * x[j]
-        for k in range(s):
+        for k in range(min(int(primal(order[2 * m + PLACE.size * s + PLACE.met])), s), s):
             total -= F[s * nv + k] * x[m + k]
         x[m + s] = total / F[s * nv + s]
     for s in range(rank - 1, -1, -1):  # R x = y
         total = x[m + s]
         for k in range(s + 1, rank):
-            total -= F[k * nv + s] * x[m + k]
+            if int(primal(order[2 * m + PLACE.size * k + PLACE.met])) <= s:
+                total -= F[k * nv + s] * x[m + k]
         x[m + s] = total / F[s * nv + s]
     for j in range(m):
         x[j] = 0.0
