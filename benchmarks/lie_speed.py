@@ -117,7 +117,7 @@ def pinocchio(data: Data) -> Library:
     """Pinocchio in a Python loop over its own objects, made before; the results are kept in a list."""
     import pinocchio as pin
 
-    x, twists = list(data["x"][:LOOP_ELEMENTS]), [pin.Motion(v) for v in data["X"][:LOOP_ELEMENTS]]
+    x, twists = list(data["x"][:LOOP_ELEMENTS]), [pin.Motion(v[3:], v[:3]) for v in data["X"][:LOOP_ELEMENTS]]
     rotations = list(data["so3"][:LOOP_ELEMENTS])
     poses = [pin.SE3(g[:3, :3], g[:3, 3]) for g in data["se3"][:LOOP_ELEMENTS]]
 
@@ -154,7 +154,8 @@ def jaxlie(data: Data) -> Library:
         "so3.dexpinv": ("s3", lambda q: SO3(q).jlog()),
         "se3.dexpinv": ("pose", lambda p: SE3(p).jlog()),
     }
-    arrays = {name: jax.numpy.asarray(array) for name, array in data.items()}
+    given = {**data, "X": np.roll(data["X"], 3, axis=1)}  # its twists have the linear part first
+    arrays = {name: jax.numpy.asarray(array) for name, array in given.items()}
 
     def compiled(function: Callable, array: Any) -> Call:
         fast = jax.jit(function)
@@ -167,10 +168,10 @@ def jaxlie(data: Data) -> Library:
 
 def as_arrays(name: str, found: Any) -> np.ndarray:
     """What a library gave as chasles gives it: matrices, rotation vectors, twists with the angular part first."""
-    if isinstance(found, list) and hasattr(found[0], "homogeneous"):
-        return np.array([pose.homogeneous for pose in found])
     if isinstance(found, list) and hasattr(found[0], "angular"):
         return np.array([np.concatenate([twist.angular, twist.linear]) for twist in found])
+    if isinstance(found, list) and hasattr(found[0], "homogeneous"):
+        return np.array([pose.homogeneous for pose in found])
     array = np.asarray(found)
     return np.roll(array, 3, axis=1) if name == "se3.log" and hasattr(found, "block_until_ready") else array
 
