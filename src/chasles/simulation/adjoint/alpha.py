@@ -11,57 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
 from chasles.constrained.group import on_se3
-from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.lie import se3, so3
-from chasles.simulation.adjoint.factors import BalancedFactors
+from chasles.lie import so3
+from chasles.simulation.adjoint.chart_slopes import ChartSlopes, chart_of, lifted
+from chasles.simulation.adjoint.factors import SURPLUS, BalancedFactors
+from chasles.simulation.adjoint.replay import Replayed
+from chasles.simulation.adjoint.velocity_back import VelocitiesBack
+from chasles.simulation.adjoint.weights import Weighed, Weights
 
 CHUNK, NUMBERS = 64, 4e5  # steps whose derivatives are in memory at once, and numbers of their matrices
-
-
-class Replayed(NamedTuple):
-    """What generalized alpha had at its points (points, ...) and in its steps (steps, ...)."""
-
-    h: np.ndarray
-    before: np.ndarray  # the step before each step
-    q: np.ndarray
-    v: np.ndarray
-    rate: np.ndarray  # V'
-    a: np.ndarray
-    lam: np.ndarray  # in the order of the tiles, as ζ is
-    angles: np.ndarray
-    zeta: np.ndarray
-    x: np.ndarray
-    star: np.ndarray
-    first: np.ndarray  # x'
-    second: np.ndarray  # x''
-
-
-def replay(stepper: ConstrainedStepper) -> Replayed:
-    """Take the steps of a run again, one by one."""
-    mechanism, n = stepper.mechanism, stepper.mechanism.n
-    row_nodes = mechanism.elimination.order[mechanism._node]
-    points: list[tuple[np.ndarray, ...]] = []
-    steps: list[tuple[np.ndarray, ...]] = []
-    state, vectors = stepper.state, stepper.scheme.vectors.split(stepper.vectors, stepper.packed)  # views
-
-    def keep() -> None:
-        parts = state.point[: 7 * n], state.point[7 * n : 13 * n], state.rate_n, state.a_n
-        lam = state.lam.reshape(-1, 3)[stepper.structure.nodes].ravel()
-        points.append((*(part.copy() for part in parts), lam, state.point[13 * n : -1].copy()))
-
-    keep()
-    while len(steps) < stepper.plan.steps:
-        stepper.take(1)
-        zeta = state.zeta.reshape(-1, 3)[row_nodes].ravel()
-        steps.append((zeta, *(part.copy() for part in (vectors.x, vectors.star, vectors.rate, vectors.second))))
-        keep()
-    h = np.full(len(steps), stepper.plan.step)
-    h[-1] = stepper.plan.last
-    of_points, of_steps = ([np.array(part) for part in zip(*rows, strict=True)] for rows in (points, steps))
-    return Replayed(h, np.concatenate([[stepper.first], h[:-1]]), *of_points, *of_steps)
 
 
 class Cotangents(NamedTuple):
@@ -71,80 +31,6 @@ class Cotangents(NamedTuple):
     v: np.ndarray
     rate: np.ndarray
     a: np.ndarray
-
-
-class Weights(NamedTuple):
-    """What residuals at a state are multiplied with: of motion, of the shift x (along the chart), of places, of
-    speeds and of changes. The derivative by a parameter is that of minus their sum."""
-
-    motion: np.ndarray
-    shift: np.ndarray
-    place: np.ndarray
-    speed: np.ndarray
-    change: np.ndarray
-
-
-def ad_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """ad of the algebra of each body, (..., bodies, 6, 6)."""
-    out = se3.ad(x)
-    out[..., ~turning, 3:, :] = 0.0
-    return out
-
-
-def onward_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """dexp_{-x} of each body."""
-    out = se3.dexp(-x)
-    out[..., ~turning, 3:, :3], out[..., ~turning, 3:, 3:] = 0.0, np.eye(3)
-    return out
-
-
-def back_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Ad of exp(-x) of each body."""
-    out = se3.Ad(se3.exp(-x))
-    out[..., ~turning, 3:, :3], out[..., ~turning, 3:, 3:] = 0.0, np.eye(3)
-    return out
-
-
-class ChartSlopes(NamedTuple):
-    """Derivatives of V, V' and of a - V' by x*, x' and x'' or a (bodies, 6, 6), of the displacement by x, and of where
-    it leads by where it begins."""
-
-    v_star: np.ndarray
-    v_first: np.ndarray
-    rate_star: np.ndarray
-    rate_first: np.ndarray
-    rate_second: np.ndarray
-    a_star: np.ndarray
-    a_off: np.ndarray
-    onward: np.ndarray
-    back: np.ndarray
-
-
-def chart_of(turning: np.ndarray, local: bool, *given: np.ndarray) -> ChartSlopes:
-    """Of `alpha_formulas.trial_state` and `carry_on`, at x, x*, x', x'' and a - x''."""
-    x, star, first, second, off = given
-    one = np.broadcast_to(np.eye(6), (*x.shape, 6))
-    none = np.zeros_like(one)
-    onward, back = onward_of(turning, x), back_of(turning, x)
-    if not local:
-        return ChartSlopes(none, one, none, none, one, none, one, onward, back)
-
-    def along(y: np.ndarray) -> np.ndarray:
-        """∂ lift(x*, y) / ∂x*."""
-        ad_y, inner = ad_of(turning, y), (ad_star @ y[..., None])[..., 0]
-        return 0.5 * ad_y - (ad_of(turning, inner) + ad_star @ ad_y) / 6
-
-    ad_star, ad_first = ad_of(turning, star), ad_of(turning, first)
-    lift = one - 0.5 * ad_star + ad_star @ ad_star / 6
-    inner = (ad_star @ first[..., None])[..., 0]
-    rate_star = along(second) - ad_first @ ad_first / 6
-    rate_first = (ad_first @ ad_star - ad_of(turning, inner)) / 6
-    return ChartSlopes(along(first), lift, rate_star, rate_first, lift, along(off), lift, onward, back)
-
-
-def times(block: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Blocks (bodies, 6, 6), transposed, times (6 bodies)."""
-    return np.einsum("ijk,ij->ik", block, y.reshape(-1, 6)).ravel()
 
 
 class PointSlopes(NamedTuple):
@@ -174,28 +60,70 @@ class AlphaAdjoint:
     def __init__(self, residuals: BodyResiduals, method: GeneralizedAlpha, run: Replayed):
         self.residuals, self.run, self.method = residuals, run, method
         self.n, self.turning = residuals.n, on_se3(residuals.mechanism)
-        self.metric, self.columns = residuals.metric(method.metric), EquationColumns(residuals, method.index == 2)
+        # with rows that depend on others, index 2 is index 3 with velocities projected (`generalized_alpha`)
+        self.onto = method.index == 2 and bool(residuals.mechanism.redundant)
+        two = method.index == 2 and not self.onto
+        self.metric, self.columns = residuals.metric(method.metric), EquationColumns(residuals, two)
         am, af, _, _ = method.coefficients
         self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
+        self.account: list[Weighed] = []
 
-    def back(self, kicks: tuple[np.ndarray, np.ndarray], states: MovingStates) -> tuple[Cotangents, Weights]:
-        """Cotangents of the start, and the weights of the residuals at the points (points, ...). kicks: cotangents that
-        the points but the first have, by δ and V. states: of all points, with ζ of the step that begins there."""
+    def back(self, kicks: tuple[np.ndarray, np.ndarray], states: MovingStates) -> Cotangents:
+        """Cotangents of the start; `account` gets states with the weights of their residuals, those of the points
+        first. kicks: cotangents that the points but the first have, by δ and V. states: of all points, with ζ of the
+        step that begins there."""
         size, rows, count = 6 * self.n, len(self.residuals.rows), len(states.t)
         weights = Weights(*(np.zeros((count, k)) for k in (size, size, rows, rows, rows)))
+        solved = states._replace(v=self._solved_velocities(states.v))
+        self.account = [Weighed(solved, weights)]
         given = np.zeros((self.n, 4, 6))  # of each body by δ, V, V' and a
         steps: StepsBack | None = None
         chunk = int(np.clip(NUMBERS / self.columns.ends[-1] ** 2, 8, CHUNK))
         for last in range(count - 1, 0, -chunk):
             part = slice(max(last - chunk, 0), last)
-            points = self._points(MovingStates(*(x[part.start : last + 1] for x in states)))
+            points = self._points(MovingStates(*(x[part.start : last + 1] for x in solved)))
             steps = StepsBack(self, part, self._charts(part), points, steps)
-            for k in range(last, part.start, -1):
-                given[:, 0] += kicks[0][k].reshape(-1, 6)
-                given[:, 1] += kicks[1][k].reshape(-1, 6)
-                given = steps.back(k - 1 - part.start, given)
+            ends = slice(part.start + 1, last + 1)
+            projected = self._velocities(states, ends, solved.v[ends], states.v[ends]) if self.onto else None
+            changes = self._changes(states, part) if self.run.follows[part].any() else None
+            for k in range(last - 1, part.start - 1, -1):
+                given[:, 0] += kicks[0][k + 1].reshape(-1, 6)
+                given[:, 1] += kicks[1][k + 1].reshape(-1, 6)
+                if projected is not None:
+                    given[:, 1], turn = projected.back(k - part.start, given[:, 1])
+                    given[:, 0] += turn
+                given = steps.back(k - part.start, given)
+                if changes is not None and self.run.follows[k]:
+                    share = (self.run.h[k] / self.run.before[k]) ** 2
+                    v, turn = changes.back(k - part.start, (1.0 - share) * given[:, 1])
+                    given[:, 1] = share * given[:, 1] + v
+                    given[:, 0] += turn
             steps.weigh(weights, part)
-        return Cotangents(*given.transpose(1, 0, 2).reshape(4, size)), weights
+            self.account += [one for each in (projected, changes) if each is not None for one in each.account]
+        return Cotangents(*given.transpose(1, 0, 2).reshape(4, size))
+
+    def _solved_velocities(self, v: np.ndarray) -> np.ndarray:
+        """Velocities at which the equations of the points hold: those before they are projected."""
+        if not self.onto or len(v) == 1:
+            return v
+        star, first = (x.reshape(-1, self.n, 6) for x in (self.run.star, self.run.first))
+        ends = lifted(self.turning, self.method.local, star, first)
+        return np.concatenate([v[:1], ends.reshape(len(ends), -1)])
+
+    def _velocities(self, states: MovingStates, at: slice, given: np.ndarray, on: np.ndarray) -> VelocitiesBack:
+        count = len(given)
+        poses = {name: getattr(states, name)[at] for name in ("t", "angles", "q")}
+        return VelocitiesBack(
+            self.residuals, made_states(self.residuals.mechanism, count, forced=np.zeros(count), **poses), given, on
+        )
+
+    def _changes(self, states: MovingStates, part: slice) -> VelocitiesBack:
+        """Velocities of points where the step changes, and those on the constraints that they are compared with."""
+        mechanism, v, on = self.residuals.mechanism, states.v[part], states.v[part].copy()
+        for k in np.flatnonzero(self.run.follows[part]):
+            t, q, angles = (getattr(states, name)[part][k] for name in ("t", "q", "angles"))
+            on[k] = mechanism.project(q.reshape(-1, 7), v[k].reshape(-1, 6), float(t), angles)[1].ravel()
+        return self._velocities(states, part, v, on)
 
     def _charts(self, part: slice) -> ChartSlopes:
         """Of some steps, (steps, bodies, 6, 6)."""
@@ -250,7 +178,8 @@ class StepsBack:
         self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
         self.matrix = self._matrix(points.in_space[1:])
         self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
-        self.factors: BalancedFactors = BalancedFactors(self.matrix, later.factors if later else None)
+        surplus = self._surplus(points.in_space[1:]) if adjoint.residuals.mechanism.redundant else None
+        self.factors: BalancedFactors = BalancedFactors(self.matrix, later.factors if later else None, surplus)
 
     def _slopes(self, points: PointSlopes) -> np.ndarray:
         """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""
@@ -318,6 +247,16 @@ class StepsBack:
         if self.where.two:
             by_pose = self.slopes[:, :, :6].reshape(count, one, three)
             out[:, two:] = self.moved.transpose(0, 2, 1) @ by_pose
+        return out
+
+    def _surplus(self, in_space: np.ndarray) -> np.ndarray:
+        """What is added to the diagonal of Kᵀ for its factor where rows depend on others: parts of that of
+        -J M⁻¹ Jᵀ, as x'' moves the bodies."""
+        (one, two, three), inverse = self.where.ends, self.adjoint.residuals.metric("mass")
+        out, reach = np.zeros((len(self.h), three)), self.h[:, 0, 0] ** 2 * self.method.coefficients[3]
+        size = np.einsum("sijr,ij->sr", in_space**2, inverse)
+        out[:, one:two] = -SURPLUS * self.adjoint.shares.of_second * reach * size
+        out[:, one + self.where.rotors] = 0.0
         return out
 
     def back(self, k: int, given: np.ndarray) -> np.ndarray:

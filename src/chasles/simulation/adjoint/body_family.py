@@ -20,7 +20,7 @@ from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
 from chasles.lie.s3 import compose
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.adjoint.alpha import Weights
+from chasles.simulation.adjoint.weights import Weights
 from chasles.simulation.bodies.dynamics import spanning_tree
 from chasles.simulation.closed.sensitivities import ClosedStart
 from chasles.simulation.parameter_family import CENTRAL
