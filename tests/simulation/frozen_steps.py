@@ -1,4 +1,4 @@
-"""Runs whose adaptive steps are those of another run: what gradients with step sizes held constant are derivatives of."""
+"""Runs with the adaptive steps of another run: gradients that hold step sizes constant are derivatives of these."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

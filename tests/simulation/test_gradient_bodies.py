@@ -12,7 +12,6 @@ from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.parameter_family import CENTRAL
 from tests.absolute.implicit.checked import held, rods
 from tests.absolute.implicit.test_fours import tops
-from tests.absolute.loops import four_bar
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with
 from tests.simulation.test_sensitivities import CONTROL, machine
 from tests.simulation.test_sensitivities import PARAMETERS as OF_MACHINE
@@ -424,7 +423,6 @@ def test_nothing_is_undefined_at_rest(method):
     [
         ({"method": "rk4", "trivialization": "right"}, "spatial velocities are not differentiated"),
         ({"method": ch.integrate.BLieDF()}, "it is for explicit methods and GeneralizedAlpha, not BLieDF"),
-        ({"method": alpha(project_velocity=True)}, "projects velocities"),
         ({"method": alpha(), "save": "final"}, 'simulate with save="all"'),
     ],
 )
@@ -433,14 +431,6 @@ def test_runs_without_gradient(options, message):
     run = case.run()
     with pytest.raises(ValueError, match=message):
         ch.gradient(run, case.total)
-
-
-@pytest.mark.study
-def test_equations_that_depend_on_others():
-    flat = four_bar("revolute")  # one equation of the loop depends on the others
-    run = ch.simulate(flat, (0, 0.02), coordinates="absolute", method=alpha(), step=0.01, certificate=False)
-    with pytest.raises(ValueError, match="depend on others; in absolute coordinates leave out"):
-        ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
 
 
 def test_numbers_of_bodies():

@@ -37,9 +37,7 @@ class BalancedFactors:
     """Matrices of one form (steps, rows, rows), ready to be solved with one by one, with rows and columns of about one
     size. If an order of the unknowns leaves only a narrow band, as of long chains, factors are those of the band."""
 
-    def __init__(
-        self, matrices: np.ndarray, before: BalancedFactors | None = None, surplus: np.ndarray | None = None
-    ):
+    def __init__(self, matrices: np.ndarray, before: BalancedFactors | None = None, surplus: np.ndarray | None = None):
         """before: others of the same form, whose band may serve here too. surplus: of singular matrices, what is
         added to their diagonals (steps, rows) for the factors; solutions are refined until the matrices hold."""
         self.matrices, self.refinements = matrices, 1 if surplus is None else MOST
