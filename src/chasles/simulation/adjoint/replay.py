@@ -48,19 +48,20 @@ class _Kept:
         self.stepper, mechanism = stepper, stepper.mechanism
         self.n, self.row_nodes = mechanism.n, mechanism.elimination.order[mechanism._node]
         self.vectors = stepper.scheme.vectors.split(stepper.vectors, stepper.packed)  # views
+        self.state = stepper.state  # too
         self.points: list[tuple[np.ndarray, ...]] = []
         self.steps: list[tuple[np.ndarray, ...]] = []
         self.sizes: list[float] = []
         self.point()
 
     def point(self) -> None:
-        state, n, nodes = self.stepper.state, self.n, self.stepper.structure.nodes
+        state, n, nodes = self.state, self.n, self.stepper.structure.nodes
         parts = state.point[: 7 * n], state.point[7 * n : 13 * n], state.rate_n, state.a_n
         lam = state.lam.reshape(-1, 3)[nodes].ravel()
         self.points.append((*(part.copy() for part in parts), lam, state.point[13 * n : -1].copy()))
 
     def step(self, size: float) -> None:
-        vectors, zeta = self.vectors, self.stepper.state.zeta.reshape(-1, 3)[self.row_nodes].ravel()
+        vectors, zeta = self.vectors, self.state.zeta.reshape(-1, 3)[self.row_nodes].ravel()
         self.steps.append((zeta, *(part.copy() for part in (vectors.x, vectors.star, vectors.rate, vectors.second))))
         self.sizes.append(size)
         self.point()

@@ -1,5 +1,5 @@
-"""Gradients of generalized alpha where its steps follow the error, begin anew at stops, or project velocities: against
-differences of whole runs, which are of eighth order, with the steps of the run."""
+"""Gradients of runs whose steps follow the error, and of generalized alpha where it projects velocities or equations
+depend on others: against differences of whole runs, of eighth order, that take the same steps."""
 
 from dataclasses import replace
 from typing import Any
@@ -180,6 +180,39 @@ def test_a_sampled_controller_that_answers(name, options):
     samples = [int(np.argmin(np.abs(run.t - t))) for t in run.task.edges()[:-1]]
     inputs_there = run.q[samples] @ by_q.T + run.v[samples] @ by_v.T
     assert np.sum(found["control"] * inputs_there) == pytest.approx(wanted, rel=1e-8)
+
+
+class SameSteps:
+    """A case of an explicit method whose runs all stop where the first one has its points, and nowhere between."""
+
+    times: np.ndarray | None = None
+
+    def run(self, *given, **changed) -> ch.Run:
+        run = super().run(*given, **changed)
+        if self.times is None:
+            self.times = run.t
+            self.options = self.options | {"rtol": 1e6, "atol": 1e6, "stops": run.t[1:-1]}
+        assert len(run.t) == len(self.times)
+        return run
+
+
+class CaseOfSameSteps(SameSteps, Case):
+    """Of a tree."""
+
+
+class LoopOfSameSteps(SameSteps, Loop):
+    """Of loops."""
+
+
+@pytest.mark.parametrize("where", [{"coordinates": "relative"}, {"space": "SE3"}, {"space": "SO3xR3"}], ids=str)
+@pytest.mark.parametrize("name", ["arm", "linkage"])
+def test_explicit_steps_that_follow_the_error(name, where):
+    more = {"step": None, "rtol": 1e-5, "span": 0.3, "size": 2e-3, "bar": 1e-11, **where}
+    if name == "arm":
+        case: Case = CaseOfSameSteps(arm, *ARM_START, {"length": 0.5}, **more)
+    else:
+        case = LoopOfSameSteps(linkage, *linkage_start(), {"length": 0.9}, **more)
+    case.agree(("q", "v", "length"), apart=True)
 
 
 def test_factors_of_singular_matrices():
