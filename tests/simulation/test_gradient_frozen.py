@@ -11,6 +11,7 @@ import chasles as ch
 from chasles.simulation.adjoint.factors import SURPLUS, BalancedFactors
 from chasles.simulation.adjoint.gradient import _kinks
 from chasles.simulation.parameter_family import CENTRAL
+from tests.absolute.test_joint_forces import MOVING, start_of, system_with
 from tests.simulation.frozen_steps import FrozenSteps
 from tests.simulation.test_gradient_bodies import ARM, ARM_START, Case, Loop, alpha, arm, flat, geared, linkage
 
@@ -228,3 +229,24 @@ def test_factors_of_singular_matrices():
     wanted = np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
     assert np.abs(found[:8] - wanted[:8]).max() < 1e-12
     assert np.abs(matrix @ found - right).max() < 1e-12
+
+
+PLAIN: dict[str, Any] = {"damping": 0.0, "stiffness": 0.0, "rest": 0.0, "friction": 0.0, "friction_speed": 0.0}
+PLAIN |= {"lower": -np.inf, "upper": np.inf, "stop_stiffness": 0.0, "armature": 0.0}
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("index", [2, 3])
+@pytest.mark.parametrize("rotor", [False, True])
+@pytest.mark.parametrize("kind", [kind for kind in MOVING if kind not in ("free", "general")])
+def test_every_joint_twice(kind, rotor, index):
+    """With all that acts along it, and a second time without."""
+    if rotor and kind == "spherical":
+        pytest.skip("has no armature in absolute coordinates")
+    system = system_with(kind, rotor)
+    q, v = start_of(system)
+    system = replace(system, joints=(*system.joints, replace(system.joints[1], name="again", **PLAIN)))
+    more = {"span": 0.06, "size": 3e-3, "space": ("SE3", "SO3xR3")[(len(kind) + index) % 2], "method": alpha(index)}
+    case = Loop(lambda: system, q, v, **more)
+    assert case.run().dynamics.mechanism.redundant
+    case.agree(("q", "v"), apart=True)
