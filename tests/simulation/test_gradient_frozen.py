@@ -225,7 +225,7 @@ def test_factors_of_singular_matrices():
     matrix[:8, :8], matrix[:8, 8:], matrix[8:, :8] = metric, rows.T, rows
     right[:8] = rng.normal(size=8)
     surplus = np.concatenate([np.zeros(8), -SURPLUS * np.diag(rows @ np.linalg.inv(metric) @ rows.T)])
-    found = BalancedFactors(matrix[None], surplus=surplus[None]).solve(0, right)
+    found = BalancedFactors.of(matrix[None], surplus[None]).solve(0, right)
     wanted = np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
     assert np.abs(found[:8] - wanted[:8]).max() < 1e-12
     assert np.abs(matrix @ found - right).max() < 1e-12

@@ -18,10 +18,11 @@ from chasles.lie import so3
 from chasles.simulation.adjoint.chart_slopes import ChartSlopes, chart_of, lifted
 from chasles.simulation.adjoint.factors import SURPLUS, BalancedFactors
 from chasles.simulation.adjoint.replay import Replayed
+from chasles.simulation.adjoint.step_form import EquationColumns
 from chasles.simulation.adjoint.velocity_back import VelocitiesBack
 from chasles.simulation.adjoint.weights import Weighed, Weights
 
-CHUNK, NUMBERS = 64, 4e5  # steps whose derivatives are in memory at once, and numbers of their matrices
+CHUNK, NUMBERS = 16, 4e6  # steps whose derivatives are in memory at once, and how many these may be
 
 
 class Cotangents(NamedTuple):
@@ -35,9 +36,9 @@ class Cotangents(NamedTuple):
 
 class PointSlopes(NamedTuple):
     """The equations at points (points, ...), as columns for each of 6 numbers of each body: how they follow its pose
-    and velocity, all residuals (bodies, 6, numbers); the Jacobian of the constraints by (ω in the body, r' in space),
-    (bodies, 6, rows), and the rotations to these; and what turns with the bodies of the shift of the step that begins
-    there (bodies, 3, 3)."""
+    and velocity, all residuals (bodies, 2, 3, numbers); the Jacobian of the constraints by (ω in the body, r' in
+    space), (bodies, 6, rows), and the rotations to these; and what turns with the bodies of the shift of the step that
+    begins there (bodies, 3, 3)."""
 
     by_pose: np.ndarray
     by_velocity: np.ndarray
@@ -64,6 +65,7 @@ class AlphaAdjoint:
         self.onto = method.index == 2 and bool(residuals.mechanism.redundant)
         two = method.index == 2 and not self.onto
         self.metric, self.columns = residuals.metric(method.metric), EquationColumns(residuals, two)
+        self.form = self.columns.form(bool(residuals.mechanism.redundant))
         am, af, _, _ = method.coefficients
         self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
         self.account: list[Weighed] = []
@@ -77,12 +79,11 @@ class AlphaAdjoint:
         solved = states._replace(v=self._solved_velocities(states.v))
         self.account = [Weighed(solved, weights)]
         given = np.zeros((self.n, 4, 6))  # of each body by δ, V, V' and a
-        steps: StepsBack | None = None
-        chunk = int(np.clip(NUMBERS / self.columns.ends[-1] ** 2, 8, CHUNK))
+        chunk = int(np.clip(NUMBERS / (12 * self.n * self.residuals.size), 2, CHUNK))
         for last in range(count - 1, 0, -chunk):
             part = slice(max(last - chunk, 0), last)
             points = self._points(MovingStates(*(x[part.start : last + 1] for x in solved)))
-            steps = StepsBack(self, part, self._charts(part), points, steps)
+            steps = StepsBack(self, part, self._charts(part), points)
             ends = slice(part.start + 1, last + 1)
             projected = self._velocities(states, ends, solved.v[ends], states.v[ends]) if self.onto else None
             changes = self._changes(states, part) if self.run.follows[part].any() else None
@@ -137,7 +138,7 @@ class AlphaAdjoint:
         residuals, columns = self.residuals, self.columns
         values, (by_pose, by_velocity) = residuals.columns(states)
         R = residuals.rotations(states.q)
-        in_space = by_velocity[..., columns.speed].copy()
+        in_space = by_velocity[..., columns.speed].reshape(len(R), self.n, 6, -1)
         in_space[:, :, 3:] = R @ in_space[:, :, 3:]
         shift = self.metric * values.shift.reshape(len(R), self.n, 6)
         pushed = (R.transpose(0, 1, 3, 2) @ -shift[..., 3:, None])[..., 0]
@@ -145,30 +146,12 @@ class AlphaAdjoint:
         return PointSlopes(by_pose, by_velocity, in_space, R, so3.hat(pushed))
 
 
-class EquationColumns:
-    """Where residuals are that generalized alpha solves for: of motion, of what is held (rows of constraints, and
-    accelerations of rotors), and of places with index 2. Rows without an equation are left out."""
-
-    def __init__(self, residuals: BodyResiduals, two: bool):
-        rows, edges = residuals.rows, residuals.edges
-        self.size, self.two = 6 * residuals.n, two
-        self.held = np.flatnonzero(residuals.measured | residuals.rotors)
-        self.measured = np.flatnonzero(residuals.measured)
-        self.rotors = np.flatnonzero(residuals.rotors[self.held])  # of those that are held
-        self.others = np.flatnonzero(residuals.measured[self.held])
-        self.speed, self.change = edges[2] + rows[self.held], edges[3] + rows[self.held]
-        self.shift = slice(edges[0], edges[1])
-        self.ends = np.cumsum([self.size, len(self.held), len(self.measured) if two else 0]).tolist()
-
-
 class StepsBack:
     """Steps of generalized alpha one after the other, with their derivatives. All that does not depend on cotangents is
     found for all of them at once: NumPy takes as long for one."""
 
-    def __init__(
-        self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes, later: StepsBack | None
-    ):
-        """points: where the steps of this part begin and end, one more than steps; later: the part behind."""
+    def __init__(self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes):
+        """points: where the steps of this part begin and end, one more than steps."""
         self.adjoint, self.method, self.chart, self.where = adjoint, adjoint.method, chart, adjoint.columns
         h, before = (x[part, None, None, None] for x in (adjoint.run.h, adjoint.run.before))
         self.ratio, self.h, self.n, self.size = h / before, h, adjoint.n, 6 * adjoint.n
@@ -176,32 +159,29 @@ class StepsBack:
         self.slopes, self.shift = self._slopes(points), points.by_pose[:-1, ..., self.where.shift]
         self.unknowns, self.onto = self._unknowns(), self._onto()
         self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
-        self.matrix = self._matrix(points.in_space[1:])
-        self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
-        surplus = self._surplus(points.in_space[1:]) if adjoint.residuals.mechanism.redundant else None
-        self.factors: BalancedFactors = BalancedFactors(self.matrix, later.factors if later else None, surplus)
+        self.found, self.of_x = np.zeros((len(h), self.where.ends[-1])), np.zeros((len(h), self.size))
+        self.factors = self._factors(points.in_space[1:])
 
     def _slopes(self, points: PointSlopes) -> np.ndarray:
-        """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""
-        where, (one, two, three), rotors, others = self.where, self.where.ends, self.where.rotors, self.where.others
-        by_pose, by_velocity = points.by_pose[1:], points.by_velocity[1:]
-        out = np.zeros((len(self.h), self.n, 3, 6, three))
-        out[:, :, 0, :, :one], out[:, :, 1, :, :one] = by_pose[..., :one], by_velocity[..., :one]
+        """Derivatives by pose, V and V' of each body, of the equations that follow it (steps, bodies, 18, most)."""
+        where, (at, counts) = self.where, self.where.equations
+        body, (side, number) = np.arange(self.n)[:, None, None], np.divmod(np.arange(6)[:, None], 3)
+        of_places = where.of_places[at][:, None]
+        by_pose = points.by_pose[1:, body, side, number, where.by_pose[at][:, None]]
+        by_velocity = points.by_velocity[1:, body, side, number, where.by_velocity[at][:, None]]
+        out = np.zeros((len(self.h), self.n, 3, 6, at.shape[1]))
+        out[:, :, 0] = np.where(of_places, by_velocity, by_pose) * counts[:, None]
+        out[:, :, 1] = by_velocity * (counts[:, None] & ~of_places)
         inertia = self.adjoint.residuals.inertia(points.rotations[1:])
         for i in range(self.n):
-            out[:, i, 2, :, 6 * i : 6 * i + 6] = inertia[:, i].transpose(0, 2, 1)
-        held, speed, jacobian = out[..., one:two], where.speed[others], by_velocity[..., where.speed]
-        if where.two:
-            held[:, :, 0, :, others] = np.moveaxis(by_pose[..., speed], -1, 0)
-            held[:, :, 1, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
-            out[:, :, 0, :, two:] = jacobian[..., others]
-        else:
-            held[:, :, 0, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
-        if len(rotors):
-            change = where.change[rotors]
-            for k, part in enumerate((by_pose[..., change], by_velocity[..., change], jacobian[..., rotors])):
-                held[:, :, k, :, rotors] = np.moveaxis(part, -1, 0)
-        return out.reshape(len(self.h), self.n, 18, three)
+            own = int(np.searchsorted(at[i][counts[i]], 6 * i))
+            out[:, i, 2, :, own : own + 6] = inertia[:, i].transpose(0, 2, 1)
+        if len(where.rotors):
+            rotors = np.zeros(where.ends[-1], dtype=int)
+            rotors[where.ends[0] + where.rotors] = where.speed[where.rotors]
+            column = rotors[at][:, None]
+            out[:, :, 2] += points.by_velocity[1:, body, side, number, column] * ((column > 0) & counts[:, None])
+        return out.reshape(len(self.h), self.n, 18, -1)
 
     def _unknowns(self) -> np.ndarray:
         """Changes of the result (δ, V, V' and a of each body) by its x'', (steps, bodies, 24, 6)."""
@@ -235,19 +215,23 @@ class StepsBack:
         blocks[:, :, 3:] = self.rotations.transpose(0, 1, 3, 2) @ blocks[:, :, 3:]
         return (self.chart.onward @ blocks).reshape(len(self.h), self.size, -1)
 
-    def _matrix(self, in_space: np.ndarray) -> np.ndarray:
-        """Kᵀ: x'', λ and ζ by the equations."""
-        (one, two, three), count = self.where.ends, len(self.h)
-        out = np.zeros((count, three, three))
+    def _factors(self, in_space: np.ndarray) -> BalancedFactors:
+        """Of Kᵀ: x'', λ and ζ by the equations. in_space: Jacobians of the constraints where the steps end."""
+        where, (one, two, _), count = self.where, self.where.ends, len(self.h)
+        redundant = bool(self.adjoint.residuals.mechanism.redundant)
+        form, chosen, first = self.adjoint.form
+        body = np.arange(self.n)[:, None, None]
         followed = self.unknowns[:, :, :18].transpose(0, 1, 3, 2) @ self.slopes
-        out[:, :one] = followed.reshape(count, one, three)
-        out[:, one:two, :one] = in_space.reshape(count, one, -1).transpose(0, 2, 1)
-        rotors = one + self.where.rotors
-        out[:, rotors, rotors] -= 1.0
-        if self.where.two:
-            by_pose = self.slopes[:, :, :6].reshape(count, one, three)
-            out[:, two:] = self.moved.transpose(0, 2, 1) @ by_pose
-        return out
+        held = in_space[:, body, np.arange(6)[:, None], where.rows.at[:, None]]
+        moved = np.zeros((count, 0))
+        if where.two:
+            blocks = self.moved.reshape(count, self.n, 6, -1)[:, body, np.arange(6), where.places.at[..., None]]
+            moved = blocks @ self.slopes[:, :, :6]
+        diagonal = np.zeros((count, two - one if redundant else len(where.rotors)))
+        diagonal[:, where.rotors if redundant else slice(None)] = -1.0
+        parts = [part.reshape(count, -1) for part in (followed, held, moved, diagonal)]
+        numbers = np.add.reduceat(np.concatenate(parts, axis=1)[:, chosen], first, axis=1)
+        return BalancedFactors(form, numbers, self._surplus(in_space) if redundant else None)
 
     def _surplus(self, in_space: np.ndarray) -> np.ndarray:
         """What is added to the diagonal of Kᵀ for its factor where rows depend on others: parts of that of
@@ -261,13 +245,13 @@ class StepsBack:
 
     def back(self, k: int, given: np.ndarray) -> np.ndarray:
         """Cotangents (bodies, 4, 6) of what step k began with, from those of its result."""
-        n, size, bar = self.n, self.size, np.zeros(self.matrix.shape[1])
+        n, size, bar = self.n, self.size, np.zeros(self.where.ends[-1])
         bar[:size] = (given.reshape(n, 1, 24) @ self.unknowns[k]).ravel()
         if self.where.two:
             bar[self.where.ends[1] :] = given[:, 0].ravel() @ self.moved[k]
         w = self.factors.solve(k, bar)
         own = given.copy()
-        own[:, :3] -= (self.slopes[k].reshape(18 * n, -1) @ w).reshape(n, 3, 6)
+        own[:, :3] -= (self.slopes[k] @ w[self.where.equations.at][..., None]).reshape(n, 3, 6)
         begin = (own.reshape(n, 1, 24) @ self.onto[k]).reshape(n, 4, 6)
         self.found[k] = w
         if self.where.two:
@@ -281,7 +265,7 @@ class StepsBack:
         chart."""
         pushed = moved.copy()
         pushed[:, 3:] = (self.rotations[k] @ moved[:, 3:, None])[..., 0]
-        out = self.shift[k] @ (-self.adjoint.metric * pushed).ravel()
+        out = (self.shift[k] @ (-self.adjoint.metric * pushed).ravel()).reshape(-1, 6)
         out[:, :3] += (moved[:, None, 3:] @ self.turned[k])[:, 0]
         return out
 

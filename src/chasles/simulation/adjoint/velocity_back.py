@@ -27,13 +27,14 @@ class VelocitiesBack:
         rows, edges = residuals.rows, residuals.edges
         self.held = np.flatnonzero(residuals.measured | residuals.rotors)
         self.rotors = residuals.rotors[self.held]
-        self.change, speed = edges[3] + rows[self.held], edges[2] + rows[self.held]
+        change, speed = edges[3] + rows[self.held], edges[2] + rows[self.held]
         self.R, self.inverse = residuals.rotations(states.q), residuals.metric("mass")
         self.moving = states._replace(v=np.ascontiguousarray(on))
         by_pose, by_velocity = residuals.columns(self.moving)[1]
-        self.by_pose, self.own, self.places = by_pose[..., speed], by_velocity[..., speed], places
+        shape, self.places = (self.count, self.n, 6, -1), places
+        self.by_pose, self.own = by_pose[..., speed].reshape(shape), by_velocity[..., speed].reshape(shape)
         if places:
-            self.by_pose = self.by_pose + by_pose[..., edges[1] + rows[self.held]]
+            self.by_pose = self.by_pose + by_pose[..., edges[1] + rows[self.held]].reshape(shape)
         self.jacobian = self.own.copy()
         self.jacobian[:, :, 3:] = self.R @ self.jacobian[:, :, 3:]
         self.factors = self._factors()
@@ -45,7 +46,8 @@ class VelocitiesBack:
             impulse[k, self.held] = self.factors.solve(k, right[k])
         lam = impulse.reshape(self.count, -1, 3)[:, residuals.rows_of_tile].reshape(self.count, -1)
         self.pushed = states._replace(rate=np.ascontiguousarray(on - given), lam=lam)
-        self.by_turn = residuals.columns(self.pushed)[1][0]
+        by_turn = residuals.columns(self.pushed)[1][0]
+        self.by_turn = by_turn[..., : 6 * self.n].reshape(shape), by_turn[..., change].reshape(shape)
         size, each = 6 * self.n, len(rows)
         self.weights_of_push = Weights(*(np.zeros((self.count, m)) for m in (size, size, each, each, each)))
         self.weights_of_speed = Weights(*(np.zeros((self.count, m)) for m in (size, size, each, each, each)))
@@ -59,7 +61,7 @@ class VelocitiesBack:
         if self.residuals.mechanism.redundant:
             surplus = np.where(self.rotors, 0.0, SURPLUS * matrix[:, every, every])
         matrix[:, every[self.rotors], every[self.rotors]] += 1.0
-        return BalancedFactors(matrix, surplus=surplus)
+        return BalancedFactors.of(matrix, surplus)
 
     def _in_space(self, x: np.ndarray) -> np.ndarray:
         """Of velocities (states, 6 bodies) in the bodies' spaces, (states, bodies, 6): linear parts in space."""
@@ -77,7 +79,7 @@ class VelocitiesBack:
         motion = (self.inverse * left).ravel()
         change, speed = np.where(self.rotors, h, 0.0), np.where(self.rotors, 0.0, h)
         left[:, 3:] = (R.transpose(0, 2, 1) @ left[:, 3:, None])[..., 0]
-        turn = -self.by_turn[k][..., : 6 * self.n] @ motion - self.by_turn[k][..., self.change] @ change
+        turn = -self.by_turn[0][k] @ motion - self.by_turn[1][k] @ change
         self.weights_of_push.motion[k], self.weights_of_push.change[k, self.held] = motion, change
         self.weights_of_speed.speed[k, self.held] = speed
         return left + self.own[k] @ change, turn - self.by_pose[k] @ speed
