@@ -433,6 +433,16 @@ def test_runs_without_gradient(options, message):
         ch.gradient(run, case.total)
 
 
+@pytest.mark.parametrize("method", [alpha(), "rk4"])
+def test_a_run_over_no_time(method):
+    """What varies is what is measured."""
+    run = ch.simulate(arm(), (0.0, 0.0), *ARM_START, coordinates="absolute", method=method, step=0.01)
+    found = ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 4] + v[:, 0]), by=("q", "v", "inputs"))
+    assert found["q"] == pytest.approx([0, 0, 0, 1], abs=1e-12)
+    assert found["v"] == pytest.approx([1, 0, 0, 0], abs=1e-12)
+    assert not found["inputs"].any()
+
+
 def test_numbers_of_bodies():
     case = of_arm(method=alpha())
     with pytest.raises(ValueError, match="'bodies' is for joint coordinates"):
