@@ -7,7 +7,9 @@ S = Rᵀ R needs R alone.
 Where all rows must be independent they are taken in turn: rows of loops that are far from each other share no joints,
 and so most of F stays zero. `places` tells where each row has numbers; a reflection leaves alone what it does not meet.
 So a row of loops costs as much as it is long, not the cube of that. Results have the same bits as without `places`:
-the numbers that are left out are zeros, and sums are taken in the same groups.
+the numbers that are left out are zeros, and sums are taken in the same groups. That is why the lengths of rows, by
+which a row out of turn is chosen, are summed anew for each choice: those kept from before another group of sums would
+have other bits in rows that were left alone, and of equal rows another would be the longest.
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ def swap(F, order, left, i, j, m, nv):
 def reflect(F, left, s, m, nv):
     """Bring row s of F to zeros behind its entry s by a reflection, which the rows behind it undergo too."""
     at = s * nv + s
-    new, factor = aim(F, at, nv - s)
+    new, factor = aim(F, at, left[s])
     for j in range(s + 1, m):
         along = factor * product(F, at, j * nv + s, nv - s)
         left[j] = subtract(F, j * nv + s, along, at, nv - s)
@@ -98,10 +100,10 @@ def reflect(F, left, s, m, nv):
 
 
 @kernel
-def aim(F, at, size):
-    """Make the row at `at` the vector of its reflection, of squared length 2 length (length + |head|): what its head
-    becomes, and the factor of projections onto it."""
-    length, head = sqrt(product(F, at, at, size)), F[at]
+def aim(F, at, squared):
+    """Make the row at `at`, of this squared length, the vector of its reflection, of squared length 2 length (length +
+    |head|): what its head becomes, and the factor of projections onto it."""
+    length, head = sqrt(squared), F[at]
     new = select(head > 0.0, -length, length)
     F[at] = head - new
     return new, 1.0 / (length * (length + absolute(head)))
@@ -114,18 +116,25 @@ def reached(begin, end, nv):
 
 
 @kernel
+def left_of(F, order, j, s, m, nv):
+    """The squared length of what is left of row j from number s on."""
+    at = j * nv + s
+    return product(F, at, at, reached(s, int(primal(order[2 * m + PLACE.size * j + PLACE.end])), nv))
+
+
+@kernel
 def reflect_near(F, order, left, s, m, nv):
-    """`reflect`, which leaves rows alone that have no number where row s has one."""
+    """`reflect`, which leaves rows alone that have no number where row s has one, and lengths of rows as they are."""
     at, places = s * nv + s, 2 * m + PLACE.size * s
     end = max(int(primal(order[places + PLACE.end])), s + 1)
     size = reached(s, end, nv)
-    new, factor = aim(F, at, size)
+    new, factor = aim(F, at, left[s])
     for j in range(s + 1, m):
         own = 2 * m + PLACE.size * j
         if int(primal(order[own + PLACE.begin])) < end:
             last = max(end, int(primal(order[own + PLACE.end])))
             along = factor * product(F, at, j * nv + s, size)
-            left[j] = subtract(F, j * nv + s, along, at, reached(s, last, nv))
+            subtract(F, j * nv + s, along, at, reached(s, last, nv))
             order[own + PLACE.begin], order[own + PLACE.end] = 0.0, float(last)
             if int(primal(order[own + PLACE.met])) > s:
                 order[own + PLACE.met] = float(s)
@@ -167,10 +176,14 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
         set_everywhere(order, m, nv)
     for s in range(most):
         best, pivot = 0.0, s
+        if in_turn:
+            left[s] = left_of(F, order, s, s, m, nv)
         if in_turn and left[s] > IN_TURN:
             best = left[s]
         else:
             for j in range(s, m):
+                if in_turn:
+                    left[j] = left_of(F, order, j, s, m, nv)
                 if order[m + int(primal(order[j]))] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
                     best, pivot = left[j], j
         if not best > least_pivot(free, scales[m + int(primal(order[pivot]))]):
