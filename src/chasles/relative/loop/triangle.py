@@ -14,7 +14,7 @@ have other bits in rows that were left alone, and of equal rows another would be
 
 from __future__ import annotations
 
-from chasles.kernel.lanes import absolute, primal, select, sqrt
+from chasles.kernel.lanes import primal, select, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -106,7 +106,8 @@ def aim(F, at, squared):
     length, head = sqrt(squared), F[at]
     new = select(head > 0.0, -length, length)
     F[at] = head - new
-    return new, 1.0 / (length * (length + absolute(head)))
+    size = select(head > 0.0, head, -head)  # not |head|: at a head of zero its derivative is that of this branch
+    return new, 1.0 / (length * (length + size))
 
 
 @kernel
