@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from tests.relative import closed
 
 ROOT = Path(__file__).parents[2]
 COUNT = 6
@@ -196,6 +197,21 @@ def test_a_row_is_chosen_among_equal_ones_as_alone():
     assert batch.reason == ""
     for i in range(4):
         alone = ch.simulate(system, (0.0, 0.03), q[i], v[i], save="final", **how)
+        assert np.array_equal(batch.ends.q[i], alone.q[-1])
+        assert np.array_equal(batch.ends.v[i], alone.v[-1])
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_loops_of_all_kinds_of_joints_have_the_bits_of_simulate(seed):
+    """Also with a screw, whose torque and force both count: their sum is rounded alike on lanes."""
+    system, q = closed.random_closed(seed, ("planar", "universal", "helical"))
+    mechanism, rng = system.compile(), np.random.default_rng(seed)
+    v = np.array([mechanism.consistent_velocities(q, rng.normal(size=mechanism.nv)) for _ in range(4)])
+    how = {"method": "rk4", "step": 0.002}
+    batch = ch.simulate_batch(system, (0.0, 0.02), np.array([q] * 4), v, **how)
+    assert batch.reason == ""
+    for i in range(4):
+        alone = ch.simulate(system, (0.0, 0.02), q, v[i], save="final", **how)
         assert np.array_equal(batch.ends.q[i], alone.q[-1])
         assert np.array_equal(batch.ends.v[i], alone.v[-1])
 
