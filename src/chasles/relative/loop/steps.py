@@ -17,7 +17,7 @@ from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.response import respond_to, row_of_factor
 from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion, share_reach
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
-from chasles.relative.loop.triangle import PLACE, scale_rows, triangle
+from chasles.relative.loop.triangle import EXTENT, scale_rows, triangle
 from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of, velocities_of
 from chasles.relative.tables import HEAD as TREE
 
@@ -84,11 +84,11 @@ def set_places(integers, order):
     for r in range(m):
         group = equations[r * ROW.size + ROW.group] * GROUP.size
         first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
-        at, begin, end = 2 * m + PLACE.size * r, topology[TREE.velocities], 0
+        at, begin, end = 2 * m + EXTENT.size * r, topology[TREE.velocities], 0
         for k in range(first, first + count):
             _, kind, _, iv = link(topology, visits[k])
             begin, end = min(begin, iv), max(end, iv + velocities_of(kind))
-        order[at + PLACE.begin], order[at + PLACE.end], order[at + PLACE.met] = float(begin), float(end), float(m)
+        order[at + EXTENT.begin], order[at + EXTENT.end], order[at + EXTENT.met] = float(begin), float(end), float(m)
 
 
 @native

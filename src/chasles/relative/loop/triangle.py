@@ -5,8 +5,8 @@ and a pivot below `DEPENDENT` tells a row that depends on the others, or moves n
 S = Rᵀ R needs R alone.
 
 Where all rows must be independent they are taken in turn: rows of loops that are far from each other share no joints,
-and so most of F stays zero. `places` tells where each row has numbers; a reflection leaves alone what it does not meet.
-So a row of loops costs as much as it is long, not the cube of that. Results have the same bits as without `places`:
+and so most of F stays zero. `EXTENT` tells where each row has numbers; a reflection leaves alone what it does not meet.
+So a row of loops costs as much as it is long, not the cube of that. Results have the same bits as without it:
 the numbers that are left out are zeros, and sums are taken in the same groups. That is why the lengths of rows, by
 which a row out of turn is chosen, are summed anew for each choice: those kept from before another group of sums would
 have other bits in rows that were left alone, and of equal rows another would be the longest.
@@ -22,8 +22,8 @@ DEPENDENT = 1e-9  # of a row's reach
 WEAK = 1e-3  # of the length of a row that was chosen before: with a pivot below, others are looked for
 IN_TURN = 1e-4  # of its squared reach: with so much left, the row whose turn it is will do
 # numbers of each row behind the order and the marks: where its places begin and end, and the first row that met it
-PLACE = layout("PLACE", begin=1, end=1, met=1)
-ORDER = 2 + PLACE.size  # numbers of each row in `order`
+EXTENT = layout("EXTENT", begin=1, end=1, met=1)
+ORDER_NUMBERS = 2 + EXTENT.size  # numbers of each row in `order`
 
 
 @kernel
@@ -80,8 +80,8 @@ def scale_rows(F, scales, left, m, nv):
 @kernel
 def swap(F, order, left, i, j, m, nv):
     order[i], order[j] = order[j], order[i]
-    for k in range(2 * m, 2 * m + PLACE.size):
-        a, b = k + PLACE.size * i, k + PLACE.size * j
+    for k in range(2 * m, 2 * m + EXTENT.size):
+        a, b = k + EXTENT.size * i, k + EXTENT.size * j
         order[a], order[b] = order[b], order[a]
     left[i], left[j] = left[j], left[i]
     for k in range(nv):
@@ -120,25 +120,25 @@ def reached(begin, end, nv):
 def left_of(F, order, j, s, m, nv):
     """The squared length of what is left of row j from number s on."""
     at = j * nv + s
-    return product(F, at, at, reached(s, int(primal(order[2 * m + PLACE.size * j + PLACE.end])), nv))
+    return product(F, at, at, reached(s, int(primal(order[2 * m + EXTENT.size * j + EXTENT.end])), nv))
 
 
 @kernel
 def reflect_near(F, order, left, s, m, nv):
     """`reflect`, which leaves rows alone that have no number where row s has one, and lengths of rows as they are."""
-    at, places = s * nv + s, 2 * m + PLACE.size * s
-    end = max(int(primal(order[places + PLACE.end])), s + 1)
+    at, places = s * nv + s, 2 * m + EXTENT.size * s
+    end = max(int(primal(order[places + EXTENT.end])), s + 1)
     size = reached(s, end, nv)
     new, factor = aim(F, at, left[s])
     for j in range(s + 1, m):
-        own = 2 * m + PLACE.size * j
-        if int(primal(order[own + PLACE.begin])) < end:
-            last = max(end, int(primal(order[own + PLACE.end])))
+        own = 2 * m + EXTENT.size * j
+        if int(primal(order[own + EXTENT.begin])) < end:
+            last = max(end, int(primal(order[own + EXTENT.end])))
             along = factor * product(F, at, j * nv + s, size)
             subtract(F, j * nv + s, along, at, reached(s, last, nv))
-            order[own + PLACE.begin], order[own + PLACE.end] = 0.0, float(last)
-            if int(primal(order[own + PLACE.met])) > s:
-                order[own + PLACE.met] = float(s)
+            order[own + EXTENT.begin], order[own + EXTENT.end] = 0.0, float(last)
+            if int(primal(order[own + EXTENT.met])) > s:
+                order[own + EXTENT.met] = float(s)
     F[at] = new
 
 
@@ -146,8 +146,8 @@ def reflect_near(F, order, left, s, m, nv):
 def set_everywhere(order, m, nv):
     """All rows may have numbers in all places."""
     for j in range(m):
-        own = 2 * m + PLACE.size * j
-        order[own + PLACE.begin], order[own + PLACE.end], order[own + PLACE.met] = 0.0, float(nv), 0.0
+        own = 2 * m + EXTENT.size * j
+        order[own + EXTENT.begin], order[own + EXTENT.end], order[own + EXTENT.met] = 0.0, float(nv), 0.0
 
 
 @kernel
@@ -165,7 +165,7 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
 
     With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned. Behind the order are
     marks of the rows that are not taken: set here if the choice is free, else kept to, with better pivots asked for.
-    Behind the marks are the places of the rows (`PLACE`).
+    Behind the marks are the places of the rows (`EXTENT`).
     """
     for j in range(m):
         order[j] = float(j)
@@ -210,13 +210,13 @@ def solve(F, scales, order, rank, m, nv, x):
     for s in range(rank):  # Rᵀ y = b
         j = int(primal(order[s]))
         total = scales[j] * x[j]
-        for k in range(min(int(primal(order[2 * m + PLACE.size * s + PLACE.met])), s), s):
+        for k in range(min(int(primal(order[2 * m + EXTENT.size * s + EXTENT.met])), s), s):
             total -= F[s * nv + k] * x[m + k]
         x[m + s] = total / F[s * nv + s]
     for s in range(rank - 1, -1, -1):  # R x = y
         total = x[m + s]
         for k in range(s + 1, rank):
-            if int(primal(order[2 * m + PLACE.size * k + PLACE.met])) <= s:
+            if int(primal(order[2 * m + EXTENT.size * k + EXTENT.met])) <= s:
                 total -= F[k * nv + s] * x[m + k]
         x[m + s] = total / F[s * nv + s]
     for j in range(m):
