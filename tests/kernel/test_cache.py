@@ -444,6 +444,12 @@ def test_code_of_other_settings_of_the_compiler_is_not_for_all(tmp_path):
         assert run(code, CHASLES_CACHE_DIR=folder, **settings).stdout == f"{found}\n"
 
 
+def test_a_tilde_is_the_home_of_the_user(tmp_path):
+    show = "from chasles.kernel.folders import user_cache; print(user_cache())"
+    assert run(show, CHASLES_CACHE_DIR="~/kept", HOME=str(tmp_path)).stdout == f"{tmp_path / 'kept'}\n"
+    assert run(show, CHASLES_CACHE_DIR="~nobody-has-this-name/x").stdout == "~nobody-has-this-name/x\n"
+
+
 def test_the_line_of_the_user_is_told_where_a_class_made_by_dataclasses_compiles(tmp_path):
     script, file = tmp_path / "script.py", tmp_path / "file"
     file.touch()

@@ -262,8 +262,8 @@ def test_the_whole_wheel_in_a_fresh_environment(tmp_path):
     python = fresh(tmp_path / "env")
     subprocess.run([python, "-m", "pip", "install", "-q", str(ROOT), str(wheel)], check=True, timeout=900)
     use("rotation", tmp_path / "home", python=python)  # Python writes its bytecode files
-    for name in ("readme", "heavy_top", "loop", "absolute", "linearize", "report"):
+    for name in ("readme", "heavy_top", "loop", "absolute", "linearize", "report", "gallery"):
         times = [use(name, tmp_path / "home", python=python)[:2] for _ in range(2)]
         print(f"{name}: {times}")
         assert [count for count, _ in times] == [0, 0], name
-        assert min(spent for _, spent in times) < 3.0, name
+        assert min(spent for _, spent in times) < (8.0 if name == "gallery" else 3.0), name
