@@ -14,7 +14,7 @@ from chasles import registry
 
 PATIENCE = 1.0  # seconds before anything is shown
 RENEWED = 0.2  # seconds between two lines
-ENOUGH = 0.2  # seconds of work before it tells how long the rest takes: a first step of many loads code
+TELLING = 0.2  # seconds of work before it tells how long the rest takes: a first step of many loads code
 WIDTH = 78
 DISPLAY = "display of progress"  # the service that draws instead of `ProgressLine`: the command line has one
 
@@ -154,7 +154,7 @@ class Progress:
     def rate(self, passed: float) -> float:
         """How much a second, without the time that the compiler took; 0 if that cannot be told."""
         moving = passed - (Progress.compiling - self._before)
-        return abs(self.at - self.first) / moving if moving > ENOUGH else 0.0
+        return abs(self.at - self.first) / moving if moving > TELLING else 0.0
 
     def _print(self) -> None:
         now = time.perf_counter()

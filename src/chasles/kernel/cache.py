@@ -149,7 +149,7 @@ def numba_version() -> str:
 
 
 # settings of Numba that change machine code: code of a slow or checked session is not for others
-SETTINGS = [f"NUMBA_{name}" for name in ("BOUNDSCHECK", "DEBUGINFO", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")]
+NUMBA_SETTINGS = [f"NUMBA_{name}" for name in ("BOUNDSCHECK", "DEBUGINFO", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")]
 
 
 @functools.cache
@@ -161,7 +161,7 @@ def processor() -> tuple[str, ...]:
         name or llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten() if features is None else features,
         os.environ.get("NUMBA_ENABLE_AVX", ""),
-        *(f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)),
+        *(f"{name}={os.environ[name]}" for name in NUMBA_SETTINGS if os.environ.get(name)),
     )
 
 
