@@ -1,6 +1,7 @@
 """The gradient of runs in absolute coordinates, by generalized alpha and explicit methods: against differences of whole
 runs, which are of eighth order."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,37 @@ def test_every_joint(kind, rotor):
 )
 def test_bushings_rods_and_distances(kind, build, more):
     kind(build, method=alpha(), step=0.002, span=0.02, **more).agree(("q", "v"), apart=True)
+
+
+def chain(count: int, stiffness: float = 30.0) -> ch.System:
+    """Bodies on hinges, with a spring and a gear between its ends, and some rotors."""
+    length, axes = 0.2, np.random.default_rng(count).normal(size=(count, 3))
+    bodies = [ch.Body(f"b{k}", 0.5, (0.01, 0.01, -length / 2), (0.004, 0.005, 0.003)) for k in range(count)]
+    joints = [
+        ch.revolute(
+            *(f"j{k}", f"b{k - 1}" if k else "ground", f"b{k}"),
+            axis=axes[k],
+            at=(0, 0, -length if k else 0.0),
+            armature=0.01 * (k % 4 == 1),
+        )
+        for k in range(count)
+    ]
+    ends: Any = (f"b{count - 2}", "b1"), ((0, 0, 0), (0.1, 0, 0))
+    spring = ch.Spring("spring", *ends, stiffness=stiffness, damping=0.3, length=0.5)
+    gear = ch.Coupling("gear", ("j1", f"j{count - 2}"), (2.0, -1.0))
+    return ch.System(bodies, joints, forces=[spring], constraints=[gear])
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("index", [2, 3])
+@pytest.mark.parametrize("count", [6, 17])
+def test_chains(count, index):
+    """Equations of long ones are factored as a band, which goes around."""
+    mechanism, rng = chain(count).compile(), np.random.default_rng(1)
+    q = mechanism.assemble(0.3 * rng.normal(size=mechanism.nv))
+    v = mechanism.consistent_velocities(q, rng.normal(size=mechanism.nv))
+    more = {"method": alpha(index), "space": ("SE3", "SO3xR3")[index - 2], "span": 0.04, "size": 2e-3}
+    Loop(partial(chain, count), q, v, {"stiffness": 30.0}, **more).agree(("q", "v", "stiffness"))
 
 
 def geared(ratio: float = 2.5, length: float = 0.3, speed: float = 0.7) -> ch.System:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from chasles.constrained.start import Start
 from chasles.constrained.step_control import CLOCK, AdaptiveStepper
 from chasles.constrained.workspace import COUNTS
 from chasles.integrate.engine import short_of
+from chasles.integrate.fixed_step import ROUNDINGS
 from chasles.integrate.status import DONE, RUNNING
 
 
@@ -83,7 +85,7 @@ def replay(stepper: ConstrainedStepper, t: np.ndarray) -> list[Stretch]:
     found: list[Stretch] = []
     begin, kept, times = _start_of(stepper, float(t[0]), False), _Kept(stepper), [float(t[0])]
     for k in range(len(t) - 1):
-        end, size = _taken(stepper, float(t[k]), float(t[k + 1]), k)
+        end, size = _taken(stepper, float(t[k]), float(t[k + 1]), k, float(kept.state.last_step[0]))
         kept.step(size)
         times.append(end)
         if k + 2 < len(t) and isinstance(stepper, AdaptiveStepper) and t[k + 1] in stepper.stops:
@@ -98,13 +100,15 @@ def _start_of(stepper: ConstrainedStepper, t: float, jump: bool, y: np.ndarray |
     return Start(stepper.problem, stepper.structure, t, stepper.first, stepper.begin if y is None else y, jump)
 
 
-def _taken(stepper: ConstrainedStepper, t: float, end: float, k: int) -> tuple[float, float]:
-    """Take step k, from t to its end: the time that its equations had there, and how long it is."""
+def _taken(stepper: ConstrainedStepper, t: float, end: float, k: int, before: float) -> tuple[float, float]:
+    """Take step k, from t to its end: the time that its equations had there, and how long it is. before: how long the
+    one before it was; most are equal, but for the rounding of times."""
     if not isinstance(stepper, AdaptiveStepper):
         stepper.take(1)
         size = stepper.plan.last if k + 1 == stepper.plan.steps else stepper.plan.step
     else:
         size = float(short_of.py_func(t, end)) if end in stepper.stops else end - t
+        size = before if abs(size - before) <= ROUNDINGS * math.ulp(max(abs(t), abs(end))) else size
         begin = stepper._begin_of(t)
         stepper._step(begin, size)
         stepper.clock[CLOCK.time], end = end, begin + size
