@@ -136,3 +136,13 @@ def test_functions_and_systems_take_starts_by_name():
         ch.fit.to_data(pendulum, data, ["joints.pivot.damping"], **HOW)
     with pytest.raises(ValueError, match=r"'initial\.w\.pivot' is not a start"):
         ch.fit.to_data(pendulum, ch.fit.Experiment(data, set={"initial.w.pivot": 1}), ["length"], **HOW)
+
+
+def test_fits_that_have_not_settled_say_what_to_do():
+    data = {"t": T, "joints.pivot": angles()}
+    fit = ch.fit.to_data(pendulum, begun(data), ["length", "damping"], max_iterations=1, **HOW)
+    assert not fit.success
+    assert "values still change after 1 evaluations; give more (max_iterations)" in fit.message
+    assert "plate" not in fit.message
+    fit = ch.fit.to_data(pendulum, begun(data), ["bodies.bob"], max_iterations=1, **HOW)
+    assert "Perhaps 'bob' is a plate or a rod" in fit.message
