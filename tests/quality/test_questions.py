@@ -98,10 +98,12 @@ def test_answers_run_and_both_forms_say_the_same(page, arm, tmp_path, monkeypatc
     """Each question stands alone after the first page. Parts of model files are added to the file of the arm; with a
     name of its own, a file is complete."""
     monkeypatch.chdir(tmp_path)  # answers may write files
+    load(arm[1], tmp_path)
+    (tmp_path / "model.toml").rename("arm.toml")
     for question, text in questions(page):
         scope = dict(arm[0])
         for code in blocks(text, "python"):
-            exec(code, scope)
+            exec(compile(code, f"{page.name}: {question}", "exec"), scope)  # for messages
         made = described({name: value for name, value in scope.items() if value is not arm[0].get(name)})
         for code in blocks(text, "toml"):
             added = tomllib.loads(code)
