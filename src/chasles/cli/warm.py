@@ -187,6 +187,9 @@ def _simulation_tasks() -> list[Task]:
     driven = ch.System(
         [ch.Body("one", **solid)], [ch.revolute("first", "ground", "one", axis=(0.0, 1.0, 0.0), damping=0.1)]
     )
+    rods = [f"rod {k}" for k in range(8)]  # enough for their rotations to be done four at a time
+    hung = [ch.spherical(f"ball {k}", rods[k - 1] if k else "ground", rods[k], at=(k, 0, 0)) for k in range(8)]
+    many = ch.System([ch.Body(name, **solid) for name in rods], hung)
     linkage = parallelogram()
     families = {SHORT[name]: name for name in reversed(SHORT)}  # those of a family share their loops
     methods = {name: method_from(name) for name in (*families.values(), *LONG)}
@@ -214,6 +217,7 @@ def _simulation_tasks() -> list[Task]:
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
+        ("many bodies", partial(simulated, many, coordinates="absolute", method="rk4", step=0.01)),
         ("start of a loop", partial(_assembled, solid)),
         ("plot and report", partial(_shown, pair)),
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
