@@ -15,6 +15,7 @@ PARTS = ("bodies", "joints", "frames", "forces", "actuators", "constraints", "ro
 TABLES = {  # that the parts of model files name
     "motion.csv": "time [s],angle [deg]\n0,17\n0.5,40\n1,30\n",
     "force.csv": "time [s],force [N]\n0,0\n0.1,5\n0.2,0\n",
+    "lobe.csv": "x [mm],y [mm]\n40,0\n10,30\n-20,0\n10,-30\n",
     "motor.csv": "speed [rpm],torque [N m]\n0,2\n1500,1.8\n3000,0\n",
 }
 
