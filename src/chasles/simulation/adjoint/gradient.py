@@ -122,7 +122,10 @@ def gradient(
                 f"gradient: the derivative by {name!r} is not finite, while the motion is: something in the forces has "
                 "no derivative"
             )
-    return Gradient(sum(part[0] for part in found), parts, adjoint.notes)
+    notes = adjoint.notes
+    if run.task.controller is not None and answer is None and not {*wanted} <= {"control", "inputs"}:
+        notes = (*notes, "the inputs of the controller are held constant; give slopes= for how they follow the state")
+    return Gradient(sum(part[0] for part in found), parts, notes)
 
 
 def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any, slopes: Any) -> None:
