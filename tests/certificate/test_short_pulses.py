@@ -64,6 +64,9 @@ def test_equal_steps_over_a_pulse_that_its_law_declares(options, off, width):
     run = ch.simulate(hinge(law), (0.0, 1.0), v=[0.2], progress=False, **options)
     assert abs(run.v[-1, 0] - 0.2) < 1e-9  # the truth is 5.2
     assert run.certificate.status == "failed", str(run.certificate)
+    if not off:
+        stops = [WITHIN, WITHIN + width]
+        assert f"give stops=[{stops[0]:.12g}, {stops[1]:.12g}]" in run.certificate.advice[0]
 
 
 def test_equal_steps_over_a_pulse_in_an_expression():
@@ -117,3 +120,16 @@ def test_a_pulse_under_a_controller(width, method):
     right = abs(run.v[-1, 0] - IMPULSE / 0.02) < 1e-4
     assert right == (method == "dopri5")
     assert run.certificate.status == ("passed" if right else "failed"), str(run.certificate)
+
+
+def test_many_declared_pulses_that_are_too_expensive_to_judge():
+    """The method alone with other steps agrees with itself: both pass over all pulses, of which the begins are told."""
+    begins = 0.01 + 0.97 * (np.arange(20) + 0.8 * np.random.default_rng(20).random(20)) / 20
+
+    def pulse(t, q, v, parameters, out):
+        out[0] = 2.5e6 if (t >= begins).sum() > (t >= begins + 1e-7).sum() else 0.0
+
+    pulse.breaks = tuple(begins)
+    run = ch.simulate(hinge(pulse), (0.0, 1.0), v=[0.2], method="rk4", step=1e-3, progress=False)
+    assert abs(run.v[-1, 0] - 0.2) < 1e-9
+    assert run.certificate.status in ("failed", "not judged"), str(run.certificate)

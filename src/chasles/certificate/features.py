@@ -87,7 +87,12 @@ def features(
     stops = np.unique(np.concatenate([np.empty(0), *(_shared(found, share) for found in changes)]))
     span = abs(t[-1] - t[0])
     stops = stops[np.concatenate([[True], np.diff(stops) > 1e-12 * span])[: len(stops)]]
-    exact = np.union1d(pairs if before is None else before.pairs, told(task, laws, t, rng, points))
+    known, timely = told(task, laws, t, rng, points)
+    exact = np.union1d(pairs if before is None else before.pairs, known)
+    for name, at in timely.items():
+        in_time += [name] if name not in in_time else []
+        if len(at := np.setdiff1d(at, told_stops(task))):
+            jumps[name] = tuple(np.union1d(at, jumps.get(name, ())).tolist())
     if before is not None:
         stops = np.concatenate([stops, before.stops])
         return replace(before, stops=clear_of(stops, exact, span), changes=tuple(changes))
@@ -108,13 +113,15 @@ def _jumps(law: CalledLaw, found: Changes) -> list[tuple[float, float]]:
     return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
-def told(task: Task, laws: Sequence[CalledLaw], t: np.ndarray, rng: np.random.Generator, most: int) -> np.ndarray:
-    """Times at which forces change as the run or their laws say: what is shorter than the distance of all times that
-    are looked at is known by that alone. All at which a law jumps, or those of the jumps themselves if what was told is
-    off by rounding; and at most so many of the others."""
-    declared = [law.law.declared(law.parameters) for law in laws]
-    times = np.unique(np.concatenate([told_stops(task), *declared]))
-    times = times[(times > min(t[0], t[-1])) & (times < max(t[0], t[-1]))]
+def told(
+    task: Task, laws: Sequence[CalledLaw], t: np.ndarray, rng: np.random.Generator, most: int
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times at which forces change as the run or their laws say, and of each law those at which it jumps: what is
+    shorter than the distance of all times that are looked at is known by that alone. All at which a law jumps, or those
+    of the jumps themselves if what was told is off by rounding; and at most so many of the others."""
+    declared = [inside(np.array(law.law.declared(law.parameters)), t) for law in laws]
+    times = np.unique(np.concatenate([inside(told_stops(task), t), *declared]))
+    timely = {law.name: np.empty(0) for law, own in zip(laws, declared, strict=True) if len(own)}
     exact, off, jumps = np.zeros(len(times), dtype=bool), np.zeros(len(times), dtype=bool), [np.empty(0)]
     near = max(NEAR * abs(t[-1] - t[0]), BESIDE * np.spacing(max(abs(t[0]), abs(t[-1]))))
     for law in laws:
@@ -123,10 +130,17 @@ def told(task: Task, laws: Sequence[CalledLaw], t: np.ndarray, rng: np.random.Ge
             beside = law.differs(times - near, times + near, CONSTANT) & ~at
             jumps += law.jumps(times[beside] - near, times[beside] + near)
             exact, off = exact | at, off | beside
+            if (at | beside).any():
+                timely[law.name] = times[at | beside]
     others = times[~exact & ~off]
     if len(others) > most:
         others = rng.choice(others, most, replace=False)
-    return np.unique(np.concatenate([times[exact], others, *jumps]))
+    return np.unique(np.concatenate([times[exact], others, *jumps])), timely
+
+
+def inside(times: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Times between the first and the last of t."""
+    return times[(times > min(t[0], t[-1])) & (times < max(t[0], t[-1]))]
 
 
 def clear_of(stops: np.ndarray, exact: np.ndarray, span: float) -> np.ndarray:
