@@ -30,8 +30,8 @@ WHERE = 'None (this process), a number of processes, "tcp://..." or a dask Clien
 ANSWER = 10.0  # [s] that a scheduler has
 
 NO_WORKER = (
-    "ensemble: no worker process started. In a script, put the call under: if __name__ == '__main__': since each worker "
-    "imports the script. Or compute in this process (executor=None)"
+    "ensemble: no worker process started. Each worker imports the script that started it: in a script, put the call "
+    "under: if __name__ == '__main__'. Or compute in this process (executor=None)"
 )
 
 _work: Work | None = None  # of a worker process
