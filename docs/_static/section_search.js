@@ -37,12 +37,11 @@
   // where a word begins; one of one or two letters, such as q, is the whole word
   const pattern = (term) =>
     new RegExp(`(?<![a-z0-9])${term.replace(/[()]/g, "\\$&")}${term.length < 3 ? "(?![a-z0-9])" : ""}`, "gi");
-  const begins = (term) => (word) => (term.length < 3 ? word === term : word.startsWith(term));
 
   function points([, page, heading, text], term) {
     const hits = text.toLowerCase().split(pattern(term)).length - 1;
-    const head = wordsOf(heading).some(begins(term)) ? 10 : 0;
-    const title = wordsOf(page).some(begins(term)) ? 3 : 0;
+    const head = heading.search(pattern(term)) >= 0 ? 10 : 0;
+    const title = page.search(pattern(term)) >= 0 ? 3 : 0;
     return head + title + (hits ? 2 + Math.min(hits, 4) : 0);
   }
 
