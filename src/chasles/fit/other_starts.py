@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chasles.fit.instability import LOST, Growth, growth
 from chasles.fit.least_squares import Least, Sigma, flat, least_squares_from
 from chasles.fit.problem import FitProblem
 from chasles.fit.sensor import Channel
@@ -20,7 +21,7 @@ FAR = 5.0  # times the scatter: more of a residual is not noise
 PART = 0.01  # of the spread of the values: less of a residual is no matter of another minimum
 FEW = 20  # values, of which a scatter cannot be told
 WIDE = 10.0  # times the usual width of four neighbors: a gap is between them
-HORIZONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the data, that are fitted before all of it
+FIRST, TIMES, LEAST_TIMES = 1 / 16, 2.0, 1.1  # of the data, that is fitted first; how many times as much is next
 ROUGHLY, SOME = 1e-3, 15  # relative change at which a part of the data is fitted well enough, and its most iterations
 DRAWN, SEEN = 16, 1 / 4  # starts that are drawn, and the part of the data that chooses the best of them
 SAME = 1e-2  # of their sizes: unknowns that are nearer are the same
@@ -36,12 +37,26 @@ class Unexplained:
 
 @dataclass(frozen=True)
 class Search:
-    """What other ways found: the best end, how many starts there were, whether all ended at the same values."""
+    """What other ways found: the best end, how many starts there were, whether all ended at the same values. share: of
+    the data that these values are for: less than all of an unstable motion, whose `growth` is told then."""
 
     x: np.ndarray
     starts: int
     alike: bool
     iterations: int
+    share: float = 1.0
+    growth: Growth | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where a way ended: its values, iterations, and the share of the data that it is for; the growth of errors, if
+    that is why it ended before all of it."""
+
+    x: np.ndarray
+    iterations: int
+    share: float = 1.0
+    growth: Growth | None = None
 
 
 def unexplained(problem: FitProblem, residuals: list[list[np.ndarray]], loss: str) -> list[Unexplained]:
@@ -64,35 +79,81 @@ def searched(
     best, worth = first.x, _worth(problem, first.x, sigma)
     ends, iterations, tried = [first.x], 0, 0
     for start in _drawn(problem, scale, sigma, starts):
+        if problem.patience.ended:
+            break
         tried += 1
-        found = _grown(problem, start, scale, sigma, loss, most)
-        if found is None:
+        problem.patience.part = f"way {tried} of {starts}"
+        try:
+            found = _grown(problem, start, scale, sigma, loss, most)
+        except (ValueError, ArithmeticError, RuntimeError):  # no motion on this way
             continue
         iterations += found.iterations
+        if found.share < 1.0:
+            return Search(found.x, tried, False, iterations, found.share, found.growth)
         ends.append(found.x)
         new = _worth(problem, found.x, sigma)
         if new < worth:
             best, worth = found.x, new
             if not unexplained(problem, problem.residuals(best), loss):
                 break
+    problem.patience.part = "all data"
     alike = len(ends) > 2 and all((np.abs(end - best) <= SAME * scale).all() for end in ends)
     return Search(best, tried, alike, iterations)
 
 
-def _grown(problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int) -> Least | None:
-    """The end of a way on which more and more of the data is fitted; None if there is no motion on it."""
-    iterations = 0
+def _grown(problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int) -> Way:
+    """The end of a way on which more and more of the data is fitted. If hardly more than a part can be explained, and
+    the motion is unstable, these values and this part are the end."""
+    part, stuck = _explained_part(problem, x, scale, sigma, loss, most)
+    grown = growth(problem, part.x) if stuck else None
+    if grown is not None and grown.factor > LOST:
+        return replace(part, growth=grown)
+    found = least_squares_from(problem, part.x, scale, sigma, loss, most, ROUGHLY**2)
+    return Way(found.x, part.iterations + found.iterations)
+
+
+def _explained_part(
+    problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int
+) -> tuple[Way, bool]:
+    """Values that explain as much of the data as more and more of it leads to, and whether more did not help. Where
+    nothing is explained at first, less is tried; where the next part is not, less is added."""
+    best, share, times, down = Way(x, 0, 0.0), FIRST, TIMES, True
+    while share < 1.0 and not problem.patience.ended:
+        part = problem.until(share)
+        if not _enough(part, len(x)):
+            share, down = (share * times, down) if share >= FIRST else (FIRST, False)
+            continue
+        problem.patience.part = f"{problem.patience.part.partition(':')[0]}: {share:.2g} of the data"
+        found = least_squares_from(part, best.x, scale, sigma, loss, min(SOME, most), ROUGHLY)
+        iterations = best.iterations + found.iterations
+        if _explains(part, found.x, loss):
+            best = Way(found.x, iterations, share)
+        elif best.share:
+            if times < LEAST_TIMES:
+                return replace(best, iterations=iterations), True
+            best, times = replace(best, iterations=iterations), float(np.sqrt(times))
+            share = best.share
+        elif down:  # perhaps the first part is too long already
+            share /= times**2
+        else:
+            best = Way(found.x, iterations, 0.0)
+        share *= times
+    return best, False
+
+
+def _enough(part: FitProblem, count: int) -> bool:
+    """Whether a part of the data has enough numbers."""
+    return sum(sum(trial.sizes) for trial in part.trials) >= 2 * count
+
+
+def _explains(part: FitProblem, x: np.ndarray, loss: str) -> bool:
+    """Whether values explain a part of the data in which enough was measured to tell."""
+    if any(len(one.t) < FEW for trial in part.trials for one in trial.channels):
+        return False
     try:
-        for share in HORIZONS:
-            part = problem.until(share)
-            if sum(sum(trial.sizes) for trial in part.trials) < 2 * len(x):
-                continue
-            found = least_squares_from(part, x, scale, sigma, loss, min(SOME, most), ROUGHLY)
-            x, iterations = found.x, iterations + found.iterations
-        found = least_squares_from(problem, x, scale, sigma, loss, most, ROUGHLY**2)
+        return not unexplained(part, part.residuals(x), loss)
     except (ValueError, ArithmeticError, RuntimeError):
-        return None
-    return replace(found, iterations=iterations + found.iterations)
+        return False
 
 
 def _drawn(problem: FitProblem, scale: np.ndarray, sigma: Sigma, starts: int) -> list[np.ndarray]:

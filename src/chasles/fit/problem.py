@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.fit.patience import Patience
 from chasles.fit.recorded_input import HELD, recorded_inputs
 from chasles.fit.recording import Recording, recording
 from chasles.fit.sensor import Sensor, channels
@@ -51,6 +52,7 @@ class FitProblem:
     delays: list[tuple[int, int]]  # (trial, channel)
     biases: list[tuple[int, int, int]]  # (trial, channel, number)
     notes: list[str]
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def edges(self) -> list[int]:
@@ -107,6 +109,7 @@ class FitProblem:
 
     def residuals(self, x: np.ndarray) -> list[list[np.ndarray]]:
         """Simulated, with bias, less measured, of each trial and channel."""
+        self.patience.look()
         found = []
         for i, trial in enumerate(self.trials):
             plain = trial.residuals(self.point(i, x))
@@ -115,6 +118,7 @@ class FitProblem:
 
     def jacobian(self, x: np.ndarray) -> list[list[np.ndarray]]:
         """Derivatives of the residuals, (times, numbers, unknowns) each."""
+        self.patience.look()
         edges, first, found = self.edges, self.edges[-1], []
         for i, trial in enumerate(self.trials):
             _, slopes, late = trial.derivatives(self.point(i, x))
