@@ -51,6 +51,9 @@ def fit(
         tuple[float, float] | None,
         Parameter(help="Start and end of the simulation [s]; by default from the model's start time to the last row."),
     ] = None,
+    max_seconds: Annotated[
+        float, Parameter(help="After this time, and at Ctrl-C, the best values so far are the result [s].")
+    ] = 300.0,
     law: Laws = None,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Model file with the estimated values.")
@@ -77,7 +80,7 @@ def fit(
         raise ValueError("fit: there are no unknowns; name the parameters to estimate, --unknown length=0.1:2")
     sensors = _sensors(column, noise, delay, bias)
     experiments = [Experiment(one, unknown=alone, inputs=inputs) for one in data]
-    options: dict[str, Any] = {} if span is None else {"span": span}
+    options: dict[str, Any] = {"max_seconds": max_seconds} | ({} if span is None else {"span": span})
     found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None, **options)
     print(found)
     for path, write in ((output, found.save), (picture, lambda to: found.plot(file=to)), (report, found.report)):

@@ -43,6 +43,7 @@ def least_squares_from(
     best = Best(inside)
 
     def function(z: np.ndarray) -> np.ndarray:
+        problem.patience.require()
         try:
             found = flat(problem, scale * z, problem.residuals(scale * z), sigma)
         except (ValueError, ArithmeticError, RuntimeError):  # values without a motion: a shorter step is tried
@@ -68,8 +69,7 @@ def least_squares_from(
             max_nfev=most,
         )
     except (Over, KeyboardInterrupt) as why:
-        said = f"{problem.patience.end(why)}, and these are the best values so far"
-        return Least(best.x, problem.jacobian(best.x), len(kept), said)
+        return Least(best.x, problem.jacobian(best.x), len(kept), problem.patience.end(why))
     values = scale * found.x
     return Least(
         values,

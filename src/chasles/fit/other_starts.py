@@ -78,37 +78,44 @@ def searched(
     sigma = _weights(problem, residuals, loss)
     best, worth = first.x, _worth(problem, first.x, sigma)
     ends, iterations, tried = [first.x], 0, 0
-    for start in _drawn(problem, scale, sigma, starts):
-        if problem.patience.ended:
-            break
-        tried += 1
-        problem.patience.part = f"way {tried} of {starts}"
-        try:
-            found = _grown(problem, start, scale, sigma, loss, most)
-        except (ValueError, ArithmeticError, RuntimeError):  # no motion on this way
-            continue
-        iterations += found.iterations
-        if found.share < 1.0:
-            return Search(found.x, tried, False, iterations, found.share, found.growth)
-        ends.append(found.x)
-        new = _worth(problem, found.x, sigma)
-        if new < worth:
-            best, worth = found.x, new
-            if not unexplained(problem, problem.residuals(best), loss):
+    try:
+        for start in _drawn(problem, scale, sigma, starts):
+            if problem.patience.ended:
                 break
+            tried += 1
+            problem.patience.part = f"way {tried} of {starts}"
+            found = _grown(problem, start, scale, sigma, loss, most)
+            if found is None:
+                continue
+            iterations += found.iterations
+            if found.share < 1.0:
+                return Search(found.x, tried, False, iterations, found.share, found.growth)
+            ends.append(found.x)
+            new = _worth(problem, found.x, sigma)
+            if new < worth:
+                best, worth = found.x, new
+                if not unexplained(problem, problem.residuals(best), loss):
+                    break
+    except KeyboardInterrupt as why:
+        problem.patience.end(why)
     problem.patience.part = "all data"
     alike = len(ends) > 2 and all((np.abs(end - best) <= SAME * scale).all() for end in ends)
     return Search(best, tried, alike, iterations)
 
 
-def _grown(problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int) -> Way:
-    """The end of a way on which more and more of the data is fitted. If hardly more than a part can be explained, and
-    the motion is unstable, these values and this part are the end."""
-    part, stuck = _explained_part(problem, x, scale, sigma, loss, most)
-    grown = growth(problem, part.x) if stuck else None
-    if grown is not None and grown.factor > LOST:
-        return replace(part, growth=grown)
-    found = least_squares_from(problem, part.x, scale, sigma, loss, most, ROUGHLY**2)
+def _grown(problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int) -> Way | None:
+    """The end of a way on which more and more of the data is fitted; None if there is no motion on it. If hardly more
+    than a part can be explained, and the motion is unstable, these values and this part are the end."""
+    try:
+        part, stuck = _explained_part(problem, x, scale, sigma, loss, most)
+        if not stuck:
+            return replace(part, share=1.0)
+        grown = growth(problem, part.x)
+        if grown is not None and grown.factor > LOST:
+            return replace(part, growth=grown)
+        found = least_squares_from(problem, part.x, scale, sigma, loss, most, ROUGHLY**2)
+    except (ValueError, ArithmeticError, RuntimeError):
+        return None
     return Way(found.x, part.iterations + found.iterations)
 
 
@@ -117,22 +124,26 @@ def _explained_part(
 ) -> tuple[Way, bool]:
     """Values that explain as much of the data as more and more of it leads to, and whether more did not help. Where
     nothing is explained at first, less is tried; where the next part is not, less is added."""
-    best, share, times, down = Way(x, 0, 0.0), FIRST, TIMES, True
-    while share < 1.0 and not problem.patience.ended:
-        part = problem.until(share)
-        if not _enough(part, len(x)):
+    best, share, times, down, said = Way(x, 0, 0.0), FIRST, TIMES, True, problem.patience.part
+    while best.share < 1.0 and not problem.patience.ended:
+        share = min(share, 1.0)
+        part = problem.until(share) if share < 1.0 else problem
+        if share < 1.0 and not _enough(part, len(x)):
             share, down = (share * times, down) if share >= FIRST else (FIRST, False)
             continue
-        problem.patience.part = f"{problem.patience.part.partition(':')[0]}: {share:.2g} of the data"
-        found = least_squares_from(part, best.x, scale, sigma, loss, min(SOME, most), ROUGHLY)
+        problem.patience.part = f"{said}, {100 * share:.2g} % of the data"
+        how = (min(SOME, most), ROUGHLY) if share < 1.0 else (most, ROUGHLY**2)
+        found = least_squares_from(part, best.x, scale, sigma, loss, *how)
         iterations = best.iterations + found.iterations
         if _explains(part, found.x, loss):
             best = Way(found.x, iterations, share)
         elif best.share:
+            best = replace(best, iterations=iterations)
             if times < LEAST_TIMES:
-                return replace(best, iterations=iterations), True
-            best, times = replace(best, iterations=iterations), float(np.sqrt(times))
-            share = best.share
+                return best, True
+            times, share = float(np.sqrt(times)), best.share
+        elif share == 1.0:
+            return Way(found.x, iterations), False
         elif down:  # perhaps the first part is too long already
             share /= times**2
         else:

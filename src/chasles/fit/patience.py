@@ -35,13 +35,15 @@ class Patience:
         self.began, self.progress = None, None
 
     def look(self) -> None:
-        """Show how far the fit is; `Over` if its time has passed."""
-        if self.progress is None or self.began is None:
-            return
-        self.simulations += 1
-        self.progress.what = f"fit: {self.part}, {self.simulations} simulations,"
-        self.progress.show(0.0)
-        if not self.ended and time.monotonic() - self.began > self.seconds:
+        """Show how far the fit is."""
+        if self.progress is not None:
+            self.simulations += 1
+            self.progress.what = f"fit: {self.part}, {self.simulations} simulations,"
+            self.progress.show(0.0)
+
+    def require(self) -> None:
+        """`Over` if the time has passed."""
+        if self.began is not None and not self.ended and time.monotonic() - self.began > self.seconds:
             raise Over(f"{self.seconds:g} s were over (max_seconds)")
 
     def end(self, why: BaseException) -> str:

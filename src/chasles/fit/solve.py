@@ -11,6 +11,7 @@ from chasles.fit.data_fit import DataFit, Found
 from chasles.fit.least_squares import SOLVED, Least, cost_of, flat, least_squares_from, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
 from chasles.fit.other_units import refuse_milliseconds, refuse_other_units
+from chasles.fit.patience import Patience
 from chasles.fit.problem import FitProblem
 from chasles.relative.parameter.identifiability import Identifiability, identify
 
@@ -120,7 +121,9 @@ def _result(
     x = least.x
     r, J = flat(problem, x, residuals, sigma), stacked(problem, least.jacobian, sigma)
     natural, turn = _natural(problem, x)
-    told, covariance, undetermined = _known(_even(J, search) @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x))
+    told, covariance, undetermined = _known(
+        _even(J, search) @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x)
+    )
     covariance, dof = _robust_factor(r, loss) * covariance, max(len(r) - told.rank, 0)
     low, high = problem.bounds
     at_bound = ((x - low) < 1e-6 * np.abs(high - low)) | ((high - x) < 1e-6 * np.abs(high - low))
@@ -130,7 +133,7 @@ def _result(
     biases = [
         [problem.bias(i, k, x, part.shape[1]) for k, part in enumerate(parts)] for i, parts in enumerate(residuals)
     ]
-    success, message, more = _judged(unexplained(problem, residuals, loss), least, search)
+    success, message, more = _judged(unexplained(problem, residuals, loss), least, search, problem.patience)
     notes = (*problem.notes, *more, *([] if not success else _correlated(problem, residuals)))
     return DataFit(
         *(found, told, problem, tuple(points), residuals, sigma, biases, loss, least.iterations, notes, model),
@@ -147,12 +150,17 @@ def _even(J: np.ndarray, search: Search | None) -> np.ndarray:
     return J * np.minimum(1.0, UNEVEN * np.median(sizes) / np.maximum(sizes, np.finfo(float).tiny))
 
 
-def _judged(far: list[Unexplained], least: Least, search: Search | None) -> tuple[bool, str, list[str]]:
+def _judged(
+    far: list[Unexplained], least: Least, search: Search | None, patience: Patience
+) -> tuple[bool, str, list[str]]:
     """Whether the fit is one, what is to be said of that, and notes."""
     if search is not None and search.growth is not None:
         grown = search.growth
         until = grown.begin + search.share * (grown.end - grown.begin)
         said = f"only the data until {until:.3g} of {grown.end:.3g} s is explained, and values are for it: {grown.said}"
+        return False, said, [said]
+    if patience.ended:
+        said = f"{patience.ended}, and these are the best values so far; more time (max_seconds) may lead further"
         return False, said, [said]
     if least.unsettled:
         return False, f"the iteration has not settled: {least.unsettled}", [least.unsettled]

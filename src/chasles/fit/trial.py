@@ -130,11 +130,11 @@ class Trial:
         begins = [(slot, x) for slot, x in pairs if slot.kind == START]
         if not begins:
             return study
-        tree = study.tree().tree
         for slot, x in begins:
             letter, _, joint = slot.path.partition(".")
             value = x
             if slot.about is not None:
+                tree = study.tree().tree
                 delta = np.zeros(sum(one.nv for one in tree.joints))
                 delta[tree.velocities[joint]] = x
                 value = study.tree().tables.configuration.retract(slot.about, delta)[tree.coordinates[joint]]
