@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chasles.relative.loop.closed import ClosedMechanism
+
 if TYPE_CHECKING:
     from chasles.plan.collocation import Collocation
 
@@ -32,6 +34,10 @@ class Refined:
         middle = 0.5**powers / powers @ np.linalg.inv(interval.c[:, None] ** (powers - 1))  # integrals to the middle
         way, rise = (h * np.einsum("j,kjn->kn", middle, x) for x in (interval.w, interval.alpha))
         halves = task.mechanism.retract(task.q[:-1], way), task.v[:-1] + rise
+        if isinstance(task.mechanism, ClosedMechanism):  # as far off the constraints as the error of half an interval
+            times = task.t[:-1] + 0.5 * task.h
+            for k in np.flatnonzero(cut):
+                halves[0][k] = task.mechanism.assemble(halves[0][k], float(times[k]))
         self.q, self.v = (
             np.concatenate([np.where(second[:, None], half[parent], x[:-1][parent]), x[-1:]])
             for half, x in zip(halves, (task.q, task.v), strict=True)

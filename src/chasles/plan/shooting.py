@@ -13,9 +13,9 @@ from chasles.constraint.errors import AssemblyError
 from chasles.plan.account import Account, Course
 from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
-from chasles.plan.node_program import NodeProgram
+from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
-from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_unsettled
+from chasles.plan.outcome import PlannedMotion, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
     durations_of,
@@ -29,7 +29,6 @@ from chasles.plan.planner import (
 )
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
-from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.start.values import Values
 
 
@@ -76,22 +75,10 @@ def shoot(
     require_start(account, begin, *held.split(held.first))
     length = durations_of(duration, begin, end - begin, account)
     if length[0] < length[2]:
-        _require_timeless(held, end)
+        require_timeless(held.mechanism, held.split(held.first)[0], begin, end)
     task = Shooting(held, account, bounds_of(held, low, high), design, (q, v))
     program, z = task.program(guess, inputs, length)
     return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
-
-
-def _require_timeless(held: HeldSteps, end: float) -> None:
-    """Refuse constraints that move, with a free duration: nodes would move with it."""
-    if isinstance(held.mechanism, ClosedMechanism):
-        q = held.split(held.first)[0]
-        now, then = (held.mechanism.constraint_rows(q, None, t).residual for t in (held.start, end))
-        if not np.array_equal(now, then):
-            raise ValueError(
-                f"{CALLER}: a constraint of the system moves in time, and the duration is free; hold the duration, or "
-                "take optimize"
-            )
 
 
 class Shooting(NodeProgram):
@@ -249,12 +236,7 @@ class Shooting(NodeProgram):
         """The motion under the inputs that were found, from the start on, if it satisfies everything."""
         self.place(solution.z)
         if self.off is None:
-            raise InfeasibleError(
-                f"{CALLER}: no motion was found after {solution.iterations} iterations: at the last nodes of the "
-                "search a loop cannot be closed, or a step has no finite result. Give narrower bounds of the "
-                "parameters, or another guess",
-                {"equations of motion": np.inf},
-            )
+            raise no_motion(solution.iterations)
         inputs = np.ascontiguousarray(np.clip(self.u, *self.bounds))
         q, v = self.held.split(self.held.roll(inputs, self.h))
         course = Course(self.t, q, v, inputs, self.count * self.h)
