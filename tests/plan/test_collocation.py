@@ -12,7 +12,7 @@ from chasles.lie import s3
 from chasles.plan.design import DesignedSystem
 from chasles.plan.nonlinear import solved
 from tests.plan.programs import program_of, require_slopes
-from tests.plan.test_plan import GOAL, ball, block, chain, four_bar
+from tests.plan.test_plan import GOAL, ball, block, chain
 
 STILL = (0.0, 0.0, 0.0)
 
@@ -141,8 +141,6 @@ def test_designs_are_not_for_optimize():
 
 
 def test_what_collocation_is_not_for():
-    with pytest.raises(ValueError, match="for trees, and this system has loops or constraints; take shoot"):
-        ch.plan.collocate(four_bar(), (0, 1), 3, ch.plan.effort(), {"a": 1.0})
     with pytest.raises(ValueError, match="solver is 'snopt'"):
         ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), solver="snopt")
     with pytest.raises(ValueError, match=r"the guess has shape \(2, 1\)"):

@@ -1,8 +1,8 @@
 """`collocate`: the best motion with inputs that are polynomials in each interval, by collocation at Gauss points.
 
 In closed loops each node satisfies the constraints (`LoopNodes`), and the accelerations at the Gauss points are those
-that the constraints allow. The end of an interval is as far off the constraints as its error, h^(2 s + 1) with s points,
-and only its independent coordinates and velocities are those of the next node; so the order stays 2 s.
+that the constraints allow. The end of an interval is as far off the constraints as its error, h^(2 s + 1) with s
+points, and only its independent coordinates and velocities are those of the next node; so the order stays 2 s.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from chasles.plan.collocated import CollocatedMotion, warn_between
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
-from chasles.plan.mesh import Refined
+from chasles.plan.mesh import Refined, always, require_between, require_refinement
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
 from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
 from chasles.plan.stage_field import FieldOnDuals
-from chasles.plan.terms import ALWAYS, MotionLimit, nodes_of
+from chasles.plan.terms import MotionLimit, nodes_of
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
@@ -103,30 +103,6 @@ def collocate(
         warn_unsettled(taken, solution.problem)
     warn_between(motion)
     return motion
-
-
-def require_refinement(refine: Any) -> None:
-    """Refuse a largest defect that means nothing."""
-    wrong = isinstance(refine, bool) or not isinstance(refine, int | float | np.number) or not 0 < refine < 1
-    if refine is not None and wrong:
-        raise ValueError(f"{CALLER}: refine is {refine!r}; expected the largest defect between 0 and 1, such as 1e-3")
-
-
-def require_between(account: Account, refine: float | None) -> None:
-    """ValueError for what is given at each node alone: there is no cost between nodes, and other meshes have others."""
-    for wish in account.wishes:
-        if _always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
-            raise ValueError(
-                f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
-                "give a function of time, or the nodes by when="
-            )
-    for one in account.restraints:
-        given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
-        if refine is not None and one.limit.when is ALWAYS and max(map(np.ndim, given)) == 2:
-            raise ValueError(
-                f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
-                "give one number, a function of time, or the nodes by when="
-            )
 
 
 class Collocation(NodeProgram):
@@ -233,7 +209,7 @@ class Collocation(NodeProgram):
         share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
         total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
         for wish in account.wishes:
-            if _always(wish):
+            if always(wish):
                 r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
                 total += float(self._stage_shares() @ (wish.weight * r**2).sum(axis=1))
             else:
@@ -252,7 +228,7 @@ class Collocation(NodeProgram):
 
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
-        if not _always(wish):
+        if not always(wish):
             nodes = nodes_of(wish.when, self.mesh)
             r, by = self.account._at(wish.quantity, nodes, self.course(z))
             pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
@@ -394,7 +370,3 @@ class Collocation(NodeProgram):
             *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
             *(not solution.problem, self.design.found(), self.design.values),
         )
-
-
-def _always(wish: Any) -> bool:
-    return isinstance(wish.when, str) and wish.when == ALWAYS

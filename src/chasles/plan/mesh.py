@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chasles.plan.account import Account
+from chasles.plan.quantities import CALLER
+from chasles.plan.terms import ALWAYS
 from chasles.relative.loop.closed import ClosedMechanism
 
 if TYPE_CHECKING:
@@ -46,3 +49,32 @@ class Refined:
         parts = (np.einsum("cij,cjn->cin", values, x[parent]) for x in (interval.alpha, task.u))
         self.inner = np.concatenate([x.reshape(len(parent), -1) for x in parts], axis=1)
         self.rest = z[task.time :]
+
+
+def require_refinement(refine: Any) -> None:
+    """Refuse a largest defect that means nothing."""
+    wrong = isinstance(refine, bool) or not isinstance(refine, int | float | np.number) or not 0 < refine < 1
+    if refine is not None and wrong:
+        raise ValueError(f"{CALLER}: refine is {refine!r}; expected the largest defect between 0 and 1, such as 1e-3")
+
+
+def require_between(account: Account, refine: float | None) -> None:
+    """ValueError for what is given at each node alone: there is no cost between nodes, and other meshes have others."""
+    for wish in account.wishes:
+        if always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
+            raise ValueError(
+                f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
+                "give a function of time, or the nodes by when="
+            )
+    for one in account.restraints:
+        given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
+        if refine is not None and one.limit.when is ALWAYS and max(map(np.ndim, given)) == 2:
+            raise ValueError(
+                f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
+                "give one number, a function of time, or the nodes by when="
+            )
+
+
+def always(wish: Any) -> bool:
+    """Whether a wish is one along the whole motion."""
+    return isinstance(wish.when, str) and wish.when == ALWAYS

@@ -27,7 +27,6 @@ from chasles.plan.planner import (
     span_of,
     terms_of,
 )
-from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
 from chasles.simulation.start.values import Values
 

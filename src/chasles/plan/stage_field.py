@@ -47,9 +47,7 @@ class FieldOnDuals:
         with self.dynamics.calling(tangents=True):
             for k in range(len(t)):
                 y[: self.nq], y[self.nq : -1] = q[k], v[k]
-                rates = evaluated(
-                    self.tables, self.address, float(t[k]), y, forces[k], seeds[k], shifts[k], len(y)
-                )
+                rates = evaluated(self.tables, self.address, float(t[k]), y, forces[k], seeds[k], shifts[k], len(y))
                 found[k] = rates[nv : 2 * nv]
         return found
 
