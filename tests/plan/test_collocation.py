@@ -14,6 +14,7 @@ from chasles.plan.nonlinear import solved
 from tests.plan.programs import program_of, require_slopes
 from tests.plan.test_plan import GOAL, ball, block, chain
 
+GOAL_BACK = ch.plan.reach(ch.plan.state([0.0], [0.0]))
 STILL = (0.0, 0.0, 0.0)
 
 
@@ -46,6 +47,26 @@ def test_motions_between_nodes_are_looked_at():
             guess=[[0.0], [1.5], [3.0]],
         )
     assert rough.defects.max() > 1e-2
+
+
+def test_limits_are_looked_at_between_nodes():
+    """A block that flies off, comes back and must not pass 0.05: within the first interval it passes 0.1."""
+    back = [GOAL_BACK, ch.plan.keep(ch.plan.joint("slide"), -1.0, 0.05)]
+    how = {"limits": back, "solver": "scipy", "v": [1.0]}
+    with pytest.warns(RuntimeWarning, match="between them coordinate of joint 'slide' .always. is violated by 0.0534"):
+        rough = ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), **how)
+    (off,) = rough.between.values()
+    assert rough.violations["coordinate of joint 'slide' (always)"] < 1e-9
+    t = np.linspace(0, 0.5, 10001)  # the motion of the first interval is a cubic
+    (q0, q1), (v0, v1), s = rough.q[:2, 0], 0.5 * rough.v[:2, 0], 2 * t
+    cubic = q0 + v0 * s + (3 * (q1 - q0) - 2 * v0 - v1) * s**2 + (v0 + v1 - 2 * (q1 - q0)) * s**3
+    assert abs(off - (cubic.max() - 0.05)) < 2e-3
+    assert "between nodes" in str(rough)
+    fine = ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), refine=1e-2, **how)
+    assert fine.beyond.max() <= 1e-2
+    assert fine.between["coordinate of joint 'slide' (always)"] < 1e-2
+    assert 2 < len(fine.inputs) < 64
+    assert fine.run.q.max() < 0.05 + 1e-2
 
 
 def test_the_shortest_time():

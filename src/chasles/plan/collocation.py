@@ -63,9 +63,10 @@ def collocate(
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
     the package ipyopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in `shoot`.
 
-    Equations of motion hold at Gauss points. What is between them is looked at afterwards (`defects`), with a warning
-    where the motion is none of the system. refine: the largest defect that is good enough, such as 1e-3: intervals
-    with larger ones are cut in two, and the motion is found again from the last one.
+    Equations of motion hold at Gauss points, limits at nodes. What is between them is looked at afterwards (`defects`,
+    `between`), with a warning where the motion is none of the system, or violates limits. refine: the largest defect
+    or relative violation that is good enough, such as 1e-3: intervals with larger ones are cut in two, and the motion
+    is found again from the last one.
     """
     begin, end = span_of(span, intervals)
     require_ends(tolerance, iterations)
@@ -95,7 +96,7 @@ def collocate(
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
         motion = replace(task.result(solution, tolerance), iterations=taken)
-        if not left or (cut := motion.defects > refine).sum() == 0:
+        if not left or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
             break
         start = Refined(task, solution.z, cut)
         mesh = start.mesh
@@ -368,5 +369,5 @@ class Collocation(NodeProgram):
         found = self.require(course, off, tolerance, solution)
         return CollocatedMotion(
             *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
-            *(not solution.problem, self.design.found(), self.design.values),
+            *(not solution.problem, self.design.found(), self.design.values, self.account),
         )

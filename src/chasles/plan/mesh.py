@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.plan.account import Account
+from chasles.plan.account import Account, names_of
 from chasles.plan.quantities import CALLER
-from chasles.plan.terms import ALWAYS
+from chasles.plan.terms import ALWAYS, MotionLimit
 from chasles.relative.loop.closed import ClosedMechanism
 
 if TYPE_CHECKING:
@@ -68,13 +68,23 @@ def require_between(account: Account, refine: float | None) -> None:
             )
     for one in account.restraints:
         given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
-        if refine is not None and one.limit.when is ALWAYS and max(map(np.ndim, given)) == 2:
+        if refine is not None and always(one.limit) and max(map(np.ndim, given)) == 2:
             raise ValueError(
                 f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
                 "give one number, a function of time, or the nodes by when="
             )
 
 
+def always_limits(account: Account) -> list[tuple[str, MotionLimit]]:
+    """Limits that hold along the whole motion, with their names; not those of numbers for each node."""
+    every = [(name, one.limit) for name, one in zip(names_of(account.restraints), account.restraints, strict=True)]
+    return [
+        (name, limit)
+        for name, limit in every
+        if always(limit) and max(map(np.ndim, (getattr(limit.quantity, "target", ()), limit.low, limit.high))) < 2
+    ]
+
+
 def always(wish: Any) -> bool:
-    """Whether a wish is one along the whole motion."""
+    """Whether a wish or a limit is one along the whole motion."""
     return isinstance(wish.when, str) and wish.when == ALWAYS
