@@ -78,6 +78,36 @@ def test_the_shortest_time():
     assert np.abs(plan.inputs[..., 0] - [[1.0], [-1.0]]).max() < 1e-6
 
 
+@pytest.mark.parametrize("package", ["ipyopt", "cyipopt"])
+def test_ipopt_by_either_package(package):
+    pytest.importorskip(package)
+    how = {"limits": GOAL, "low": -1, "high": 1, "duration": (0.5, 5), "solver": "ipopt"}
+    with patch("chasles.plan.nonlinear.ipopt_package", lambda: package):
+        plan = ch.plan.collocate(block(), (0, 3), 2, ch.plan.duration(), guess=[[0.0], [0.5], [1.0]], **how)
+        held = ch.plan.shoot(block(), (0, 3), 6, ch.plan.duration(), inputs=[0.1], **how)
+        broken = ch.plan.keep(ch.plan.quantity(failing, "broken"), -1, 1)
+        with pytest.raises(ZeroDivisionError, match="at the second time"):
+            ch.plan.shoot(block(), (0, 3), 6, ch.plan.effort(), limits=[GOAL, broken], solver="ipopt")
+    assert abs(plan.duration - 2.0) < 1e-7
+    assert abs(held.duration - 2.0) < 1e-6
+    assert 0 < held.iterations < 100
+
+
+def failing(t, q, v):
+    """A limit that fails where the motion has moved."""
+    if np.abs(q).max() > 1e-3:
+        raise ZeroDivisionError("at the second time")
+    return q[:, 0]
+
+
+def test_a_package_for_ipopt_is_needed():
+    with patch("chasles.plan.nonlinear.find_spec", lambda name: None):
+        with pytest.raises(ImportError, match='solver="ipopt" needs the package ipyopt, or cyipopt'):
+            ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), limits=GOAL, solver="ipopt")
+        plan = ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), limits=GOAL)
+    assert abs(plan.cost - 12) < 1e-6
+
+
 def test_intervals_are_cut_where_the_input_jumps():
     """The switch at half time is in the middle of the second of three intervals: cuts put a node there. Derivatives on
     intervals that differ are those of differences."""

@@ -61,7 +61,8 @@ def collocate(
 
     Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
-    the package ipyopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in `shoot`.
+    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in
+    `shoot`.
 
     Equations of motion hold at Gauss points, limits at nodes. What is between them is looked at afterwards (`defects`,
     `between`), with a warning where the motion is none of the system, or violates limits. refine: the largest defect

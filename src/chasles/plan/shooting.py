@@ -57,8 +57,8 @@ def shoot(
 
     Costs, limits and bounds of inputs as in `optimize`, and the same steps. guess: coordinates at the nodes
     (steps + 1, nq); by default the start, everywhere, or the motion under `inputs`, if these are given. inputs: those
-    to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt), "scipy", or "auto": the first that there
-    is.
+    to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt or cyipopt), "scipy", or "auto": the first
+    that there is.
 
     parameters: names and values to begin with of a design; then `system` is a function of them that returns a System,
     and the best values are found together with the motion, within `bounds`, {name: (low, high)}. The plan has them as
