@@ -135,7 +135,7 @@ def main(chosen: list[str], picture: str | None) -> None:
     print(f"largest difference of the answers: {apart:.0e}")
     if picture:
         speed, torque = next(iter(found.values()))
-        run = ch.simulate(rod(), (0.0, 0.5), [0.0], [speed], control=[torque])
+        run = ch.simulate(rod(), (0.0, 0.5), [0.0], [speed], control=[torque], save=np.linspace(0, 0.5, 101))
         run.plot("joints", "joints.velocity", file=picture)
         print(f"picture: {picture}")
 
