@@ -84,7 +84,7 @@ def one_body_equations() -> float:
     work, a, multipliers = np.empty(mechanism.work), np.empty((count, 6)), np.empty((count, 0))
     packed, times, angles = mechanism.packed, np.zeros(count), np.zeros((count, 0))
     address = entry.addresses()[0]
-    arguments = (address, packed.view(np.int64), packed, times, angles, *rows, work, a, multipliers, 0)
+    arguments = (address, packed.view(np.int64), packed, times, angles, *rows, work, a, multipliers)
     return best_time(lambda: entry.accelerations_of_states(*arguments), 7) / count
 
 

@@ -83,6 +83,9 @@ def row(
             run = ch.simulate(system, (0.0, end), method=method, rtol=rtol, **more)
         except ValueError:  # a drive is nothing for the energy-momentum scheme
             return ["refused"] * len(tolerances)
+        except ch.errors.StepError:  # a singular configuration, so close that no step goes through it
+            cells.append("stopped")
+            continue
         growth = run.solution.steps / steps if steps else 1.0
         steps = run.solution.steps
         off = float(f"{error(run, best) / rtol:.1g}")  # one digit, and no exponent of large ones

@@ -40,3 +40,10 @@ if tags.has("outline"):  # noqa: F821  what can be wrong in the written pages, i
     StandaloneHTMLBuilder.search = False
     exclude_patterns.append("api/chasles.*")  # one page has the names of all modules, without what is said of them
     smartquotes = False
+
+
+def setup(app):
+    """Answers to questions have several forms: a label tells which block of code is which."""
+    app.connect(
+        "html-page-context", lambda app, page, *_: page.startswith("questions/") and app.add_css_file("forms.css")
+    )

@@ -11,12 +11,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINE = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)  # shown, not run
+FOLDERS = ("learn", "", "questions")  # of docs
 LONGEST = 14  # lines
 
 
 def sources() -> list[tuple[str, str]]:
     """Where examples are taken from, best first, and their code: all of it is run by the tests."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs" / "learn").glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md"]
+    pages += [page for folder in FOLDERS for page in sorted((ROOT / "docs" / folder).glob("*.md"))]
     found = [(page.relative_to(ROOT).as_posix(), code) for page in pages for code in BLOCK.findall(page.read_text())]
     programs = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "src/chasles/validation").glob("*.py"))]
     return [*found, *((file.relative_to(ROOT).as_posix(), file.read_text()) for file in programs)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from docutils import nodes
 
 LEFT_OUT = ("api/chasles.", "decisions/", "benchmarks/", "reproduce", "corrections", "validation")  # for experts
+LEFT_OUT += ("questions/index",)  # lists what the other pages of the folder have
 LONGEST = 1500  # characters of a section
 
 

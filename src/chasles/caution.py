@@ -8,7 +8,8 @@ import warnings
 from pathlib import Path
 
 OWN = str(Path(__file__).parent) + os.sep  # where all files of chasles are
-BETWEEN = ("numba", "contextlib", "functools")  # modules that chasles calls itself through
+# modules that chasles calls itself through; its own where a function has no file, as those that `dataclasses` writes
+BETWEEN = ("numba", "contextlib", "functools", "chasles")
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:

@@ -65,9 +65,11 @@ def test_equations_of_trees_are_counted_as_their_rank_shows(name):
     by_rank = mobility_at(system, MOVING[name].poses(q))
     assert found == replace(by_rank, nearby=None)
     assert found == replace(by_rank.generic, nearby=None)
-    assert found == system.mobility(poses=np.zeros((len(system.bodies), 7)))
+    assert found == system.mobility(poses=MOVING[name].poses(q))
     with pytest.raises(ValueError, match="mobility: poses"):
         system.mobility(poses=np.zeros((3, 7)))
+    with pytest.raises(ValueError, match="mobility: a quaternion of the poses has no length"):
+        system.mobility(poses=np.zeros((len(system.bodies), 7)))
 
 
 def test_bodies_without_constraints():

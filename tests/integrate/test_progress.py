@@ -35,6 +35,12 @@ def test_rate_and_time_left(capsys, monkeypatch):
         line.show(6.0)
         assert "t = 6 of 10 s, 60 %, 8 s left, 0.5 s/s" in capsys.readouterr().err
     assert capsys.readouterr().err.endswith("\r")  # and is gone
+    with Progress(0.0, 10.0, True) as line:  # a first step, nearly all of whose time was the compiler's
+        passed(line, 5.0)
+        monkeypatch.setattr(Progress, "compiling", Progress.compiling + 4.95)
+        line.show(0.001)
+        assert "t = 0.001 of 10 s, 0 %, 5 s passed" in capsys.readouterr().err
+    capsys.readouterr()
     with Progress(0.0, 10.0) as line:
         passed(line, 5.0)
         line.show(5.0)

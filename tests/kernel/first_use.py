@@ -86,6 +86,15 @@ def absolute():
     command("run", "heavy_top", "--coordinates", "absolute")
 
 
+def gallery():
+    """Friction, rods, laws as expressions; springs and gears in a loop."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("gripper", "cantilever_bend", "flying_spaghetti"):
+            file = str(Path(folder, f"{name}.h5"))
+            command("run", name, "--end", "0.05", "-o", file, judged=False)
+    command("linearize", "suspension")
+
+
 def generalized_alpha():
     command("run", "heavy_top", "--method", "generalized_alpha", "--end", "0.5", judged=False)
 
@@ -117,7 +126,7 @@ def rotation():
 
 
 RUNS = readme, simulated, heavy_top, loop, absolute, generalized_alpha
-USES = {use.__name__: use for use in (*RUNS, check, linearize, linearize_one, report, rotation)}
+USES = {use.__name__: use for use in (*RUNS, check, gallery, linearize, linearize_one, report, rotation)}
 
 
 if __name__ == "__main__":

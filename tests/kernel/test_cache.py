@@ -434,3 +434,26 @@ def test_one_rule_says_where_compiled_code_and_pages_are(monkeypatch):
     monkeypatch.setenv("CHASLES_CACHE_DIR", "/elsewhere")
     assert folders.user_cache() == Path("/elsewhere")
     assert kept.folder() == Path("/elsewhere/pages")
+
+
+def test_code_of_other_settings_of_the_compiler_is_not_for_all(tmp_path):
+    """Without LLVM's optimization it would be slow for ever."""
+    code = "from chasles import lie; lie.so3.vee(lie.so3.hat([1.0, 2.0, 3.0])); print(lie.so3.hat.entry.found)"
+    folder = str(tmp_path / "kept")
+    for settings, found in (({"NUMBA_OPT": "0"}, 0), ({}, 0), ({"NUMBA_OPT": "0"}, 1), ({}, 1)):
+        assert run(code, CHASLES_CACHE_DIR=folder, **settings).stdout == f"{found}\n"
+
+
+def test_a_tilde_is_the_home_of_the_user(tmp_path):
+    show = "from chasles.kernel.folders import user_cache; print(user_cache())"
+    assert run(show, CHASLES_CACHE_DIR="~/kept", HOME=str(tmp_path)).stdout == f"{tmp_path / 'kept'}\n"
+    assert run(show, CHASLES_CACHE_DIR="~nobody-has-this-name/x").stdout == "~nobody-has-this-name/x\n"
+
+
+def test_the_line_of_the_user_is_told_where_a_class_made_by_dataclasses_compiles(tmp_path):
+    script, file = tmp_path / "script.py", tmp_path / "file"
+    file.touch()
+    script.write_text("import chasles as ch\n\nch.shapes.Cylinder(0.1, 0.5, pose=(1, 0, 0, 0, 0, 0, 1))\n")
+    where = f"import runpy; runpy.run_path({str(script)!r})"
+    said = run(where, CHASLES_CACHE_DIR=str(file), TMPDIR=str(tmp_path)).stderr
+    assert said.startswith(f"{script}:3: RuntimeWarning: cannot write compiled code to {file}")

@@ -1,5 +1,8 @@
 """Fronts of machine code: what they take, what they refuse, what they give back."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -81,3 +84,32 @@ def test_threads_share_one_code(function):
     for thread in threads:
         thread.join(60)
     assert found == [3] * 800
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_process_does_not_wait_for_a_thread_that_it_does_not_have():
+    """A thread compiles while the process forks: the child compiles for itself."""
+    script = """
+import os, signal, threading
+from chasles import lie
+from chasles.kernel import machine_code
+
+compiling, over = threading.Event(), threading.Event()
+
+def compile():
+    with machine_code._LOCK:
+        compiling.set()
+        over.wait(0.2)
+
+thread = threading.Thread(target=compile)
+thread.start()
+compiling.wait()
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    os._exit(int(lie.so3.hat([1.0, 2.0, 3.0])[2, 1]))
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    result = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout == "1\n"

@@ -64,13 +64,29 @@ def test_who_looks_is_shown_what_is_compiled_and_how_far(listener, monkeypatch, 
     monkeypatch.setattr(progress, "RENEWED", 0.0)
     compile_one()
     said = capsys.readouterr().err
-    assert ("compiling outer: 0 of 2 functions, 0 %" in said) is shown
+    assert ("compiling outer: 0 of 2 functions, 0 %, 0 s passed" in said) is shown
+    assert progress.Progress.front is None
     assert said.count("compiling for this computer, at the first use only. ") == shown  # a line that stays
     monkeypatch.setattr(notice, "in_notebook", lambda: True)
     listener.said = False
     compile_one()
     assert "at the first use only" not in capsys.readouterr().err  # a cell keeps what was said for ever
     assert not said or said.endswith("\r")  # and is gone
+
+
+def test_only_the_compiler_is_seen_while_it_works(monkeypatch, capsys):
+    """Two lines in one place would take turns."""
+    monkeypatch.setattr(progress, "RENEWED", 0.0)
+    with progress.Progress(0, 0, True, what="checking ...", patience=0.0) as outer:
+        with notice.CompilingLine(0, 8, True, what="compiling f:", unit=" functions", patience=0.0) as line:
+            line.began -= 3.0
+            for _ in range(2):
+                line.show(5)
+                outer.show(0)
+        assert "checking" not in (said := capsys.readouterr().err)
+        assert said.count("compiling f: 5 of 8 functions, 62 %, 3 s passed") == 2  # not how long LLVM will take
+        outer.show(0)
+        assert "checking" in capsys.readouterr().err
 
 
 def test_what_is_left_follows_from_the_names_in_the_code():

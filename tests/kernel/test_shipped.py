@@ -106,6 +106,17 @@ def changed(archive: Path, **made_for: object) -> None:
             new.writestr(name, data)
 
 
+def muddled(archive: Path, part: str) -> None:
+    """What is packed in a file of the archive makes no sense to what unpacks it."""
+    with zipfile.ZipFile(archive) as old:
+        (info,) = [one for one in old.infolist() if part in one.filename]
+    data = bytearray(archive.read_bytes())
+    at = info.header_offset + 30 + len(info.filename)
+    assert info.compress_type == zipfile.ZIP_DEFLATED
+    data[at : at + info.compress_size] = b"\xff" * info.compress_size  # blocks of a kind that there is not
+    archive.write_bytes(data)
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -113,6 +124,10 @@ def changed(archive: Path, **made_for: object) -> None:
         (lambda path: changed(path, system=["plan9", "vax"]), "made for plan9 vax, this is "),
         (lambda path: changed(path, processor=["x", "y", "z"]), ""),  # nothing in it has a name that is looked for
         (lambda path: changed(path, versions=7), "damaged"),
+        (lambda path: changed(path, versions=[1, 2]), "damaged"),
+        (lambda path: changed(path, processor=[]), "damaged"),
+        (lambda path: muddled(path, "made_for.json"), "damaged"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "damaged"),
         (lambda path: path.write_bytes(b"not an archive"), "damaged"),
         (lambda path: path.write_bytes(path.read_bytes()[:-400]), "damaged"),
         (lambda path: path.write_bytes(bytes(b ^ (k % 211 == 0) for k, b in enumerate(path.read_bytes()))), "damaged"),
@@ -131,6 +146,30 @@ def test_what_does_not_fit_or_is_damaged_is_not_used(spoil, said, site, monkeypa
     told = [str(one.message) for one in recwarn]
     assert len(told) == bool(said)
     assert all(f"chasles-kernels is not used: {said}" in one for one in told)
+    assert said in shipped.status()
+    shipped.archive.cache_clear()
+
+
+def test_a_function_that_cannot_be_unpacked_is_compiled(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    muddled(site / shipped.PACKAGE / "kernels.zip", "so3_exp")
+    shipped.archive.cache_clear()
+    code_store.say_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="compiled code in chasles_kernels is damaged"):
+        assert not has_exponential(shipped.archive())
+    shipped.archive.cache_clear()
+
+
+def test_who_asks_for_other_code_is_told_that_it_is_not_used(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    shipped.archive.cache_clear()
+    assert shipped.archive() is None
+    assert shipped.status() == "not used: NUMBA_CPU_NAME asks for other code"
+    shipped.archive.cache_clear()
+    monkeypatch.delenv("NUMBA_CPU_NAME")
+    monkeypatch.setenv("CHASLES_CHECK", "0")  # as if it were not set
+    assert has_exponential(shipped.archive())
     shipped.archive.cache_clear()
 
 
@@ -223,8 +262,8 @@ def test_the_whole_wheel_in_a_fresh_environment(tmp_path):
     python = fresh(tmp_path / "env")
     subprocess.run([python, "-m", "pip", "install", "-q", str(ROOT), str(wheel)], check=True, timeout=900)
     use("rotation", tmp_path / "home", python=python)  # Python writes its bytecode files
-    for name in ("readme", "heavy_top", "loop", "absolute", "linearize", "report"):
+    for name in ("readme", "heavy_top", "loop", "absolute", "linearize", "report", "gallery"):
         times = [use(name, tmp_path / "home", python=python)[:2] for _ in range(2)]
         print(f"{name}: {times}")
         assert [count for count, _ in times] == [0, 0], name
-        assert min(spent for _, spent in times) < 3.0, name
+        assert min(spent for _, spent in times) < (8.0 if name == "gallery" else 3.0), name

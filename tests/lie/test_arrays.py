@@ -195,10 +195,11 @@ def test_out(face, batch):
         np.empty((2, 3, 3), dtype=np.float32),
         np.empty((3, 3, 2)).T,
         np.empty((2, 3, 6))[:, :, ::2],
+        np.zeros(145, dtype=np.uint8)[1:].view(float).reshape(2, 3, 3),
         [[[0.0] * 3] * 3] * 2,
         "out",
     ],
-    ids=["shape", "rank", "more axes", "type", "Fortran", "strided", "list", "text"],
+    ids=["shape", "rank", "more axes", "type", "Fortran", "strided", "odd", "list", "text"],
 )
 def test_wrong_out_is_refused(out):
     with pytest.raises(ValueError, match=r"so3\.exp: out must be a writeable .* array of shape \(2, 3, 3\)"):

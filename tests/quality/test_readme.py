@@ -29,7 +29,6 @@ PAGES = [
     "docs/models.md",
     "docs/parameters.md",
     "docs/pictures.md",
-    "docs/questions.md",
     "docs/representations.md",
     "docs/results.md",
     "docs/rods.md",

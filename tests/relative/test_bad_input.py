@@ -283,7 +283,9 @@ def test_raw_arrays_are_looked_at(often):
             call(*arrays.values())
         for name, array in arrays.items():
             wide = np.zeros((*array.shape[:-1], 2 * nv))
+            odd = np.frombuffer(bytearray(array.nbytes + 1), dtype=np.uint8)[1:].view(float).reshape(array.shape)
             wrong = [
+                (odd, ValueError, "multiple of 8 bytes"),
                 (array[:-1].copy(), ValueError, "shape"),
                 (np.zeros((*array.shape, 1)), ValueError, "shape"),
                 (np.zeros((3, *array.shape)), ValueError, "shape"),

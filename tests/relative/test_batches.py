@@ -189,6 +189,27 @@ def test_raw_mass_matrices_of_the_same_arrays_again():
         raw.mass_matrix(q, out[:-1].copy())
 
 
+@pytest.mark.parametrize("count", [None, 1, 3, 4, 5, 6, 7, 9])
+def test_raw_results_may_be_written_over_what_is_read(mechanism, count):
+    """The last four states of a batch overlap those before them: they are read after results were written."""
+    rng, nv = np.random.default_rng(5), mechanism.nv
+    shape = (nv,) if count is None else (count, nv)
+    q, v, a = rng.normal(size=(3, *shape))
+    derivatives = [np.empty((*shape, nv)) for _ in range(3)]
+    for _ in range(20):  # also by the builtin
+        for given in range(3):
+            arrays = [q.copy(), v.copy(), a.copy()]
+            found = mechanism.raw.inverse_dynamics(*arrays, arrays[given])
+            np.testing.assert_array_equal(found, mechanism.inverse_dynamics(q, v, a))
+        room = np.append(a, 0.0)
+        found = mechanism.raw.forward_dynamics(q, v, room[:-1].reshape(shape), room[1:].reshape(shape))
+        np.testing.assert_array_equal(found, mechanism.forward_dynamics(q, v, a))
+        dq, dv, _ = derivatives
+        with pytest.raises(ValueError, match=r"raw\.inverse_dynamics_derivatives: dv and da share memory"):
+            mechanism.raw.inverse_dynamics_derivatives(q, v, a, dq, dv, dv)
+        mechanism.raw.inverse_dynamics_derivatives(q, v, a, *derivatives)
+
+
 def test_threads_wait_for_the_workspace_of_a_raw(mechanism, monkeypatch):
     q, out, algorithm = np.zeros((8, mechanism.nv)), np.zeros((8, mechanism.nv)), inverse.inverse_dynamics
     raw, loop, together = Raw(mechanism), algorithm.lanes, threading.Barrier(2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from scipy.special import ellipe, ellipk
 
 import chasles as ch
@@ -32,19 +33,57 @@ def test_lees_frame_turns_round():
     assert path.place("two[2]")[limit, 1] - 120 == pytest.approx(-48.7517, rel=1e-4)
 
 
+def sideways_by_shooting(torsion: float, strong: float, weak: float, axial: float, shear: float, length: float):
+    """The load at the tip of a clamped strip at which it can bend sideways too, from the Cosserat equations: where the
+    moment at the tip, by that at the clamp, becomes singular beside the plane. Derivatives by complex steps."""
+    stiffness, small = np.array([torsion, strong, weak, axial, shear, shear]), 1e-20
+
+    def moment_at_tip(clamp, load):
+        force = np.array([0, 0, -load])
+
+        def slopes(s, y):
+            R, place = y[:9].reshape(3, 3), y[9:]
+            bent = R.T @ (clamp - np.cross(place, force)) / stiffness[:3]
+            stretched = R.T @ force / stiffness[3:] + np.array([1, 0, 0])
+            return np.concatenate([np.cross(R, bent).ravel(), R @ stretched])
+
+        start = np.concatenate([np.eye(3).ravel(), np.zeros(3)]).astype(complex)
+        equal = {"rtol": 1e-3, "atol": 1e-3, "max_step": length / 25}  # so derivatives are those of the same steps
+        end = scipy.integrate.solve_ivp(slopes, (0, length), start, "DOP853", **equal).y[:, -1]
+        return clamp - np.cross(end[9:], force)
+
+    def beside_the_plane(load):
+        clamp = np.array([0, length * load, 0], complex)
+        for _ in range(4):  # Newton's method for the bent strip
+            found = moment_at_tip(clamp + small * 1j * np.eye(3)[1], load)[1]
+            clamp[1] -= found.real / (found.imag / small)
+        columns = [moment_at_tip(clamp + small * 1j * e, load).imag / small for e in np.eye(3)[[0, 2]]]
+        return columns[0][0] * columns[1][2] - columns[0][2] * columns[1][0]
+
+    classical = 4.012599 * np.sqrt(weak * torsion) / length**2
+    return scipy.optimize.brentq(lambda x: beside_the_plane(x * classical), 0.99, 1.01, xtol=1e-10)
+
+
 def test_a_strip_buckles_sideways():
     """Prandtl and Michell's load of a slender strip, with what prebuckling, shear and extension change of it."""
     h, t, L, E = 0.6, 0.01, 10.0, 2e11
     G = E / 2.6
     bending, torsion = E * h * t**3 / 12, G * h * t**3 / 3
     section = rods.Stiffness((torsion, E * t * h**3 / 12, bending, E * h * t, G * h * t, G * h * t))
-    rod = ch.Rod("b", rods.Line((0, 0, 0), (L, 0, 0)), section, ends=("ground", "free"), elements=8)
     critical = 4.012599 * np.sqrt(bending * torsion) / L**2
-    load = ch.Wrench("P", "b[8]", (0, 0, 0, 0, 0, -critical), "hybrid")
-    system = ch.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
-    assert rods.buckling(system, 1.5, steps=3) == pytest.approx(1.00047244, abs=1e-6)
+
+    def strip(n):
+        rod = ch.Rod("b", rods.Line((0, 0, 0), (L, 0, 0)), section, ends=("ground", "free"), elements=n)
+        load = ch.Wrench("P", f"b[{n}]", (0, 0, 0, 0, 0, -critical), "hybrid")
+        return ch.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
+
+    wanted = sideways_by_shooting(torsion, E * t * h**3 / 12, bending, E * h * t, G * h * t, L)
+    assert wanted == pytest.approx(1.000413857, abs=1e-9)  # the digits of the validation board
+    errors = [rods.buckling(strip(n), 1.5, steps=3) - wanted for n in (8, 16, 32)]
+    assert abs(errors[2]) < 2.5e-7
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(4, abs=0.1)
     with pytest.raises(RuntimeError, match=r"none up to 0\.5"):
-        rods.buckling(system, 0.5, steps=1)
+        rods.buckling(strip(8), 0.5, steps=1)
 
 
 def column(weak: float = 1.0, representation: str = "hybrid") -> ch.System:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from tests.relative import closed
 
 ROOT = Path(__file__).parents[2]
 COUNT = 6
@@ -163,6 +164,56 @@ def test_loops_that_a_drive_tears_and_closes_again_are_no_success():
     assert batch.success.tolist() == [False, False, True, False]
     for i, angle in ((0, dead[0]), (1, dead[0]), (3, dead[1])):
         assert f"dead point at rocker = {np.degrees(angle):.5g} deg" in batch.messages[i]
+
+
+def equal_linkages(count, load):
+    """Spatial four-bars that share no joints, of equal numbers: none of their equations depends on another."""
+    bodies, joints = [], []
+    for k in range(count):
+        bodies += [ch.Body(f"{name} {k}", 1.0, (0.5, 0, 0), (0.01, 0.09, 0.09)) for name in ("post", "rail", "rocker")]
+        bodies.append(ch.Body(f"load {k}", 0.3, (0, 0, -0.2), (0.01, 0.01, 0.01)))
+        joints += [
+            ch.revolute(f"foot {k}", "ground", f"post {k}", axis=(0, 1, 0), at=(0, k, 0)),
+            ch.revolute(f"heel {k}", "ground", f"rocker {k}", axis=(0, 1, 0), at=(1, k, 0)),
+            ch.universal(f"knee {k}", f"post {k}", f"rail {k}", at=(1, 0, 0)),
+            ch.spherical(f"tip {k}", f"rail {k}", f"rocker {k}", at=(1, 0, 0), child_at=(1, 0, 0)),
+            ch.revolute(f"hook {k}", f"post {k}", f"load {k}", axis=(0, 1, 0), at=(load, 0, 0)),
+        ]
+    return ch.System(bodies, joints)
+
+
+def test_a_row_is_chosen_among_equal_ones_as_alone():
+    """Near the dead point of the second linkage its row is not taken in turn, and the longest one is looked for: those
+    of the other linkages are equal, and rounding decides."""
+    system = equal_linkages(6, 0.5)
+    mechanism = system.compile()
+    q = np.zeros((4, mechanism.nq))
+    for i, near in enumerate(np.linspace(0.002, 0.02, 4)):
+        lean = {f"{name} {k}": near if k == 1 else 0.7 for name in ("foot", "heel", "knee") for k in range(6)}
+        values = [[0.0, lean[n]] if "knee" in n else [-lean.get(n, 0.0)] for n in mechanism.joints]
+        q[i] = mechanism.assemble(np.concatenate(values))
+    v, how = np.zeros((4, mechanism.nv)), {"method": "rk4", "step": 0.005}
+    batch = ch.simulate_batch(system, (0.0, 0.03), q, v, **how)
+    assert batch.reason == ""
+    for i in range(4):
+        alone = ch.simulate(system, (0.0, 0.03), q[i], v[i], save="final", **how)
+        assert np.array_equal(batch.ends.q[i], alone.q[-1])
+        assert np.array_equal(batch.ends.v[i], alone.v[-1])
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_loops_of_all_kinds_of_joints_have_the_bits_of_simulate(seed):
+    """Also with a screw, whose torque and force both count: their sum is rounded alike on lanes."""
+    system, q = closed.random_closed(seed, ("planar", "universal", "helical"))
+    mechanism, rng = system.compile(), np.random.default_rng(seed)
+    v = np.array([mechanism.consistent_velocities(q, rng.normal(size=mechanism.nv)) for _ in range(4)])
+    how = {"method": "rk4", "step": 0.002}
+    batch = ch.simulate_batch(system, (0.0, 0.02), np.array([q] * 4), v, **how)
+    assert batch.reason == ""
+    for i in range(4):
+        alone = ch.simulate(system, (0.0, 0.02), q, v[i], save="final", **how)
+        assert np.array_equal(batch.ends.q[i], alone.q[-1])
+        assert np.array_equal(batch.ends.v[i], alone.v[-1])
 
 
 SEARCHING = """

@@ -86,6 +86,35 @@ def test_four_bar():
     assert np.abs(along["directions"][-1] - both).max() < 1e-6 * np.abs(both).max()
 
 
+@pytest.mark.parametrize("angle", [0.0, 0.3])
+def test_a_row_that_does_not_move_the_first_joint_at_the_start(angle):
+    """A level rod does not move its end sideways, but will when it turns: the row's first number is zero, and its
+    derivative is not. Against differences of order six along the constraints."""
+    names, axes = ("x", "y", "z"), np.eye(3)
+    bodies = [ch.Body(name, 1.0, (0.3, 0.1, 0.2), (0.2, 0.3, 0.25)) for name in ("rod", *names)]
+    joints = [ch.revolute("A", "ground", "rod", axis=(0, 1, 0))]
+    for name, parent, axis in zip(names, ("ground", "x", "y"), axes, strict=True):
+        joints.append(ch.prismatic(f"along {name}", parent, name, axis=axis))
+    joints.append(ch.spherical("end", "rod", "z", at=(1, 0, 0)))
+    system, how = ch.System(bodies, joints, gravity=(1, 2, -9.8)), {"method": RK4, "step": 0.01, "save": "final"}
+
+    def start(a):
+        return np.array([a, np.cos(a), 0, -np.sin(a)]), 0.7 * np.array([1, -np.sin(a), 0, -np.cos(a)])
+
+    def end(a):
+        run = ch.simulate(system, (0.0, 0.02), *start(a), **how)
+        return np.concatenate([run.q[-1], run.v[-1]])
+
+    c, s = np.cos(angle), np.sin(angle)
+    found = ch.sensitivities(
+        *(system, (0.0, 0.02), *start(angle)), directions=[1, -s, 0, -c, 0, -0.7 * c, 0, 0.7 * s], **how
+    )
+    h = 4e-3
+    near, middle, far = ((end(angle + k * h) - end(angle - k * h)) / (2 * k * h) for k in (1, 2, 3))
+    wanted = (15 * near - 6 * middle + far) / 10
+    assert np.abs(found["directions"][-1].ravel() - wanted).max() < 1e-12
+
+
 def rolling(radius: float = 0.2, slope: float = 0.3) -> ch.System:
     """A disc with a pendulum on its axle, which rolls on an inclined plane."""
     bodies = [

@@ -104,19 +104,23 @@ class Support:
 
 
 def minimum_degree(neighbors: list[set[int]], support: Support, first_hub: int) -> list[int]:
-    """An elimination order with little fill; a node that is not allowed waits for the elimination of a hub."""
+    """An elimination order with little fill; a node that is not allowed waits for the elimination of a hub.
+
+    Of equal nodes the one that waits for the fewest others is first: a chain is eliminated from both of its ends in
+    turn, and the processor computes the two at the same time.
+    """
     adjacent = [set(some) for some in neighbors]
-    done = [False] * len(adjacent)
+    done, level = [False] * len(adjacent), [0] * len(adjacent)
     order: list[int] = []
-    heap = [(len(some), i) for i, some in enumerate(adjacent)]
+    heap = [(len(some), 0, i) for i, some in enumerate(adjacent)]
     heapq.heapify(heap)
-    waiting: list[tuple[int, int]] = []
+    waiting: list[int] = []
     while len(order) < len(adjacent):
-        degree, k = heapq.heappop(heap)
-        if done[k] or degree != len(adjacent[k]):
+        *key, k = heapq.heappop(heap)
+        if done[k] or key != [len(adjacent[k]), level[k]]:
             continue
         if not support.allows(k):
-            waiting.append((degree, k))
+            waiting.append(k)
             continue
         done[k] = True
         order.append(k)
@@ -124,10 +128,11 @@ def minimum_degree(neighbors: list[set[int]], support: Support, first_hub: int) 
         for i in around:
             adjacent[i] |= around
             adjacent[i] -= {i, k}
-            heapq.heappush(heap, (len(adjacent[i]), i))
+            level[i] = max(level[i], level[k] + 1)
+            heapq.heappush(heap, (len(adjacent[i]), level[i], i))
         if k >= first_hub:
-            for _, i in waiting:
-                heapq.heappush(heap, (len(adjacent[i]), i))
+            for i in waiting:
+                heapq.heappush(heap, (len(adjacent[i]), level[i], i))
             waiting = []
     return order
 

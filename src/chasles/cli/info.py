@@ -10,9 +10,18 @@ from rich.table import Table
 
 FOUNDATIONS = ("numpy", "scipy", "numba", "llvmlite", "cyclopts", "rich", "matplotlib")
 OPTIONAL = {
+    "mjcf": ("mujoco",),
+    "mesh": ("trimesh",),
+    "video": ("imageio_ffmpeg",),
+    "jax": ("jax",),
+    "torch": ("torch",),
+    "casadi": ("casadi",),
+    "ipopt": ("ipyopt",),
+    "gym": ("gymnasium",),
+    "cluster": ("distributed",),
+    "cosseratbench": ("cosseratbench",),
     "docs": ("sphinx", "myst_parser", "furo", "latex2mathml"),
     "peers": ("exudyn", "jaxlie"),
-    "video": ("imageio_ffmpeg",),
     "test": ("pytest", "hypothesis", "mpmath", "pinocchio", "mujoco", "pandas", "xarray"),
 }
 

@@ -163,7 +163,36 @@ def _mechanism_tasks() -> list[Task]:
     for module in (tree_motion, dependent_motion, body_motion, closed_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
-    return [*tasks, *_simulation_tasks()]
+    return [*tasks, *_simulation_tasks(), *_gallery_tasks()]
+
+
+def _gallery_tasks() -> list[Task]:
+    """What systems of the gallery need beyond that: laws as expressions, friction, rods, loops with gears and springs;
+    their linear equations and sensitivities."""
+    import chasles as ch
+
+    def asked(function: Callable, name: str, *options: Any, **more: Any) -> object:
+        return function(ch.load(name).system, *options, **more)
+
+    short = {"span": (0.0, 0.02), "step": 0.01}
+    tasks: list[Task] = [
+        (f"gallery, {name}", partial(_run_to_file, name))
+        for name in ("cantilever_bend", "flying_spaghetti", "gripper", "slider_crank", "suspension", "tendon_finger")
+    ]
+    tasks += [(f"linearize, {name}", partial(asked, ch.linearize, name)) for name in ("slider_crank", "suspension")]
+    return [*tasks, ("sensitivities, loop", partial(asked, ch.sensitivities, "slider_crank", **short))]
+
+
+def _run_to_file(name: str) -> None:
+    """A short run of a system of the gallery, as `chasles run -o` makes it."""
+    import tempfile
+    from pathlib import Path
+
+    import chasles as ch
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = ch.load(name).run(span=(0.0, 0.05), progress=False, file=Path(folder, "run.h5"))
+        _ = run.certificate, run.energies
 
 
 def _simulation_tasks() -> list[Task]:
@@ -187,6 +216,9 @@ def _simulation_tasks() -> list[Task]:
     driven = ch.System(
         [ch.Body("one", **solid)], [ch.revolute("first", "ground", "one", axis=(0.0, 1.0, 0.0), damping=0.1)]
     )
+    rods = [f"rod {k}" for k in range(8)]  # enough for their rotations to be done four at a time
+    hung = [ch.spherical(f"ball {k}", rods[k - 1] if k else "ground", rods[k], at=(k, 0, 0)) for k in range(8)]
+    many = ch.System([ch.Body(name, **solid) for name in rods], hung)
     linkage = parallelogram()
     families = {SHORT[name]: name for name in reversed(SHORT)}  # those of a family share their loops
     methods = {name: method_from(name) for name in (*families.values(), *LONG)}
@@ -214,6 +246,7 @@ def _simulation_tasks() -> list[Task]:
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
+        ("many bodies", partial(simulated, many, coordinates="absolute", method="rk4", step=0.01)),
         ("start of a loop", partial(_assembled, solid)),
         ("plot and report", partial(_shown, pair)),
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 from chasles import registry
 
 PATIENCE = 1.0  # seconds before anything is shown
 RENEWED = 0.2  # seconds between two lines
+TELLING = 0.2  # seconds of work before it tells how long the rest takes: a first step of many loads code
 WIDTH = 78
 DISPLAY = "display of progress"  # the service that draws instead of `ProgressLine`: the command line has one
 
@@ -67,6 +68,7 @@ class Progress:
     is renewed also while nothing is told, by a thread.
     """
 
+    front: Progress | None = None  # of several at once, the one that is seen: else they would take turns on the line
     compiling = 0.0  # seconds that the compiler took in this process: they do not tell how fast the rest will be
 
     def __init__(
@@ -92,7 +94,7 @@ class Progress:
         self._over, self._mine = threading.Event(), threading.RLock()
         self._thread = threading.Thread(target=self._renew, daemon=True) if steady and self.enabled else None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self._thread is not None:
             self._thread.start()
         return self
@@ -142,17 +144,23 @@ class Progress:
         if share is None:
             return f"{self.what} {duration(passed)}"
         text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * share:.0f} %, "
-        moving = passed - (Progress.compiling - self._before)
-        rate = abs(self.at - self.first) / moving if moving > 0 else 0.0
+        rate = self.rate(passed)
         if rate > 0:
             text += f"{duration(abs(self.end - self.at) / rate)} left, {rate:.3g}{self.unit}/s"
         else:
             text += f"{duration(passed)} passed"
         return f"{text}: {self.note}" if self.note else text
 
+    def rate(self, passed: float) -> float:
+        """How much a second, without the time that the compiler took; 0 if that cannot be told."""
+        moving = passed - (Progress.compiling - self._before)
+        return abs(self.at - self.first) / moving if moving > TELLING else 0.0
+
     def _print(self) -> None:
         now = time.perf_counter()
         if not self.enabled or now - self.began < self.patience or now - self.last < 0.9 * RENEWED:
+            return
+        if Progress.front not in (None, self):
             return
         with self._mine:
             self.last, self.shown = now, True

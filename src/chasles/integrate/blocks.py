@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate import chart_blocks, planar_blocks, product_chart_blocks, rotation_blocks, spatial_blocks
+from chasles.integrate import (
+    chart_blocks,
+    planar_blocks,
+    product_chart_blocks,
+    rotation_blocks,
+    row_blocks,
+    spatial_blocks,
+)
 from chasles.integrate.scalar import ON_SCALARS, ZEROS
 from chasles.integrate.table import (
     ABELIAN,
@@ -58,12 +65,18 @@ def {name}(table, blocks, terms, a, a_size, b, b_size, out, out_size, first):
 """
 
 
+# what can be done with four blocks at a time, if there are many
+IN_ROWS = {MOVE: row_blocks.MOVES, PULLBACK: row_blocks.PULLBACKS}
+
+
 @cache
-def _address(algebra: int, operation: int, mapping: int, on: str) -> int:
+def _address(algebra: int, operation: int, mapping: int, on: str, in_rows: bool) -> int:
     """Address of an operation on the blocks of one algebra; compiled on first use, or loaded from the cache."""
     module, name = MODULES[algebra], OPERATION_NAMES[operation]
-    full = f"{name}_{mapping}_{on}"
-    scope: dict[str, Any] = {"__name__": module.__name__, "function": getattr(module, name), "carray": carray}
+    function, home, full = getattr(module, name), module, f"{name}_{mapping}_{on}"
+    if in_rows:
+        function, home, full = IN_ROWS[operation][algebra], row_blocks, f"rows_{algebra}_{full}"
+    scope: dict[str, Any] = {"__name__": home.__name__, "function": function, "carray": carray}
     scope["first_map"], scope["second_map"], scope["third_map"] = module.MAPS[mapping]
     scope["zero"] = ZEROS[on]
     function = native(compile_text(_TEXT.format(name=full, columns=COLUMNS), full, scope))
@@ -75,9 +88,10 @@ def operations(table: np.ndarray, *needed: int, mapping: int = EXP, on: str = ON
     """Addresses of the needed operations for the blocks of a table: a row an algebra, a column an operation."""
     result = np.zeros((len(MODULES) + 1, len(OPERATION_NAMES)), dtype=np.int64)
     for algebra in {int(algebra_of.py_func(kind)) for kind in table[:, KIND]} - {ABELIAN}:
+        rows = on == ON_SCALARS and row_blocks.in_rows(table, algebra)
         for operation in needed:
             own = EXP if operation == COMBINE or (operation == MOVE and mapping == SERIES) else mapping  # compile once
-            result[algebra, operation] = _address(algebra, operation, own, on)
+            result[algebra, operation] = _address(algebra, operation, own, on, rows and operation in IN_ROWS)
     return result
 
 

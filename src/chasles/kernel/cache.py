@@ -29,6 +29,7 @@ import numpy as np
 from chasles.caution import warn
 from chasles.kernel.folders import user_cache
 from chasles.kernel.machine_code import BEGAN
+from chasles.kernel.policy import CHECKED
 from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -147,15 +148,20 @@ def numba_version() -> str:
     return version("numba")
 
 
+# settings of Numba that change machine code: code of a slow or checked session is not for others
+NUMBA_SETTINGS = [f"NUMBA_{name}" for name in ("BOUNDSCHECK", "DEBUGINFO", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")]
+
+
 @functools.cache
 def processor() -> tuple[str, ...]:
-    """The processor that code is made for, as Numba names it."""
+    """The processor that code is made for, as Numba names it, and settings of Numba that were made."""
     name, features = os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")
     return (
         llvm.get_default_triple(),
         name or llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten() if features is None else features,
         os.environ.get("NUMBA_ENABLE_AVX", ""),
+        *(f"{name}={os.environ[name]}" for name in NUMBA_SETTINGS if os.environ.get(name)),
     )
 
 
@@ -173,7 +179,7 @@ def versions(shipped: bool) -> tuple[str, ...]:
 def source_key(module: str, sources: Sources = OWN, shipped: bool = BASELINE) -> str:
     """Hash of all that decides what machine code of a module comes out: sources, compiler, versions, checked mode."""
     digest = hashlib.sha256()
-    digest.update(repr((*versions(shipped), os.environ.get("CHASLES_CHECK"))).encode())
+    digest.update(repr((*versions(shipped), CHECKED)).encode())
     for name in sorted({*sources.closure(module), *sources.closure(COMPILER)}):
         digest.update(name.encode())
         digest.update(sources.digest(name))

@@ -239,6 +239,10 @@ def _write(module: ir.Module, form: Form) -> None:
         data[k] = _at(builder, one, DATA)
         if role == "in" and form.tolerance is not None:
             _all(builder, [_finite(builder, data[k], size)], refuse)
+    written = [k for k, role in given if role in WRITTEN]
+    pairs = [(k, j) for k in written for j, _ in given if j not in written or j < k]
+    if pairs:
+        _all(builder, [_apart(builder, table, data, *pair) for pair in pairs], refuse)
     if form.tolerance is not None:
         _all(builder, [_unit(builder, table, data[given[0][0]], form.tolerance)], refuse)
 
@@ -284,6 +288,17 @@ def _fits(builder: ir.IRBuilder, table: Any, one: Any, size: Any, role: str, ref
         columns = _at(builder, shape, 8)
         rows, alike = builder.mul(rows, columns), [builder.icmp_signed("==", rows, columns)]
     _all(builder, [*alike, builder.icmp_signed("==", rows, size)], refuse)
+
+
+def _apart(builder: ir.IRBuilder, table: Any, data: dict[int, Any], one: int, other: int) -> Any:
+    """Whether two arrays that are given share no memory: a result must not be written over what is read yet."""
+
+    def end(k: int) -> Any:
+        size = _at(builder, table, 8 * (TABLE.size + 2 * k + 1))
+        return builder.add(data[k], builder.shl(size, ir.Constant(WORD, 3)))
+
+    before = builder.icmp_unsigned("<=", end(one), data[other])
+    return builder.or_(before, builder.icmp_unsigned("<=", end(other), data[one]))
 
 
 def _new(builder: ir.IRBuilder, table: Any) -> Any:

@@ -224,9 +224,10 @@ class Face:
                 and array.dtype == np.float64
                 and array.shape == shape
                 and array.flags.c_contiguous
-                and array.flags.writeable
+                and array.flags.behaved
             ):
-                raise ValueError(f"{self.label}: out must be a writeable C-contiguous float64 array of shape {shape}")
+                kind = "a writeable C-contiguous, aligned float64 array"
+                raise ValueError(f"{self.label}: out must be {kind} of shape {shape}")
         return given
 
     def _bind(self, args, kwargs):

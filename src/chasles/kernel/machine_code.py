@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,8 @@ MISFIT, FAILED = object(), object()  # what a front gives if an argument is of a
 FASTCALL = 0x80  # METH_FASTCALL
 DTYPES = {name: np.dtype(name) for name in ("float64", "int64", "float32", "int32", "bool")}
 _LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child that began while another thread compiles would wait for it for ever
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 BEGAN = time.time()  # before any module of kernels was loaded
 
 # what the table has that fronts read, by place

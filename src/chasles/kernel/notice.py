@@ -22,6 +22,27 @@ ONCE = "chasles: compiling for this computer, at the first use only"
 EXPECTED = "A first simulation takes ten to thirty seconds; `chasles warm` compiles everything in advance"
 
 
+class CompilingLine(Progress):
+    """How many functions are done, and for how long it works. How long the rest takes nobody knows: LLVM, which begins
+    when most of them are done and takes half of the time, tells nothing."""
+
+    def show(self, at: float, note: str = "") -> None:
+        self.at, self.note = at, note
+        self._print()
+
+    def rate(self, passed: float) -> float:
+        return 0.0
+
+    def _print(self) -> None:
+        super()._print()
+        if self.shown:
+            Progress.front = self
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        Progress.front = None
+
+
 class Notice(event.Listener):
     """Follows the compiler: `spent` is the time [s] that it took so far, `left` what it must compile yet for the
     function that it works on. Says nothing if `silent`: for those who tell themselves."""
@@ -31,7 +52,7 @@ class Notice(event.Listener):
         self.silent = False
         self.left: set[Any] = set()
         self.known, self.name = 0, ""
-        self.progress: Progress | None = None
+        self.progress: CompilingLine | None = None
 
     def on_start(self, event: event.Event) -> None:
         dispatcher = event.data["dispatcher"]
@@ -68,9 +89,10 @@ class Notice(event.Listener):
         self.left = needed(dispatcher)
         self.known, self.name = len(self.left), name_of(dispatcher)
         if someone_looks() and not self.silent:
-            # without its module, so that the time that is left has room on the line
+            # without its module, so that the time has room on the line
             what, patience = f"compiling {dispatcher.py_func.__name__}:", max(0.0, PATIENCE - self.spent)
-            self.progress = Progress(0, self.known, True, what=what, unit=" functions", patience=patience)
+            options: dict[str, Any] = {"steady": not in_notebook(), "patience": patience}  # a cell is of one thread
+            self.progress = CompilingLine(0, self.known, True, what=what, unit=" functions", **options).__enter__()
 
 
 def name_of(dispatcher: Any) -> str:

@@ -14,13 +14,17 @@ import os
 import platform
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import llvmlite.binding as llvm
 
 from chasles.caution import warn
 from chasles.kernel.cache import BASELINE, OWN, key_in, source_key, versions
+from chasles.kernel.policy import CHECKED, PLAIN
 
+# what the parts of Python that read an archive raise if it is damaged
+DAMAGED = (OSError, EOFError, RuntimeError, LookupError, ValueError, TypeError, zipfile.BadZipFile, zlib.error)
 PACKAGE, NAME = "chasles_kernels", "chasles-kernels"  # to import, to install
 X86_64_V3 = ["avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3"]
 # by machine: the processor as LLVM calls it, and the features that it must have
@@ -40,9 +44,15 @@ class Archive:
     """The compiled functions of an installed `chasles-kernels`."""
 
     def __init__(self, path: Path):
+        if path.exists() and not path.is_file():  # a named pipe would wait for somebody who writes
+            raise ValueError(f"{path} is no file")
         self._files = zipfile.ZipFile(path)
         self._names = set(self._files.namelist())
-        self.made_for = json.loads(self._files.read("made_for.json"))
+        self.made_for: dict[str, list[str]] = json.loads(self._files.read("made_for.json"))
+        for what, least in (("versions", 0), ("system", 0), ("processor", 2)):
+            found = self.made_for[what]
+            if not (isinstance(found, list) and len(found) >= least and all(isinstance(one, str) for one in found)):
+                raise ValueError(f"{what}: {found!r}")
         self.processor = tuple(self.made_for["processor"])
 
     def misfit(self) -> str:
@@ -73,7 +83,7 @@ class Archive:
             return None
         try:
             return self._files.read(name)
-        except (zipfile.BadZipFile, OSError, EOFError, ValueError):
+        except DAMAGED:
             return b""
 
 
@@ -83,14 +93,18 @@ def _installed() -> Archive | None:
     return Archive(Path(places[0]) / "kernels.zip") if places else None
 
 
-DAMAGED = (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError)
+def _asked() -> str:
+    """The variable of the environment that asks for other code than what is shipped; nothing if none does."""
+    asking = {"CHASLES_BASELINE": BASELINE, "CHASLES_CHECK": CHECKED, "CHASLES_PLAIN_NUMBA": PLAIN}
+    asking["NUMBA_CPU_NAME"] = bool(os.environ.get("NUMBA_CPU_NAME"))
+    return next((name for name, asks in asking.items() if asks), "")
 
 
 @functools.cache
 def archive() -> Archive | None:
     """The shipped code, if it is installed and can be used here."""
-    if BASELINE or os.environ.get("CHASLES_CHECK") or os.environ.get("NUMBA_CPU_NAME"):
-        return None  # other code is asked for
+    if _asked():
+        return None
     try:
         found = _installed()
         wrong = found.misfit() if found else ""
@@ -111,4 +125,6 @@ def status() -> str:
         return f"not installed ({NAME})"
     if wrong := found.misfit():
         return f"not used: {wrong}"
+    if asked := _asked():
+        return f"not used: {asked} asks for other code"
     return f"{found.count()} functions of these sources, for {found.processor[1]}"

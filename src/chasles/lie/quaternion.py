@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chasles.kernel.algebra import add, add_scaled, cross, scale
 from chasles.kernel.functions import atan2_upper
-from chasles.kernel.lanes import maximum, select, sqrt
+from chasles.kernel.lanes import fma, maximum, select, sqrt
 from chasles.kernel.policy import kernel
 from chasles.lie.coefficients import TINY, half_angle
 
@@ -25,7 +25,9 @@ def keep_unit(q):
 
     Over many products the rounding would add up, and R(q) would cease to be a rotation in the last digits.
     """
-    r = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    # products are fused with sums in this order, whatever loop this is a part of: compilers choose differently
+    squared = fma(q[3], q[3], fma(q[2], q[2], fma(q[1], q[1], q[0] * q[0])))
+    r = fma(-0.5, squared, 1.5)
     return (q[0] * r, q[1] * r, q[2] * r, q[3] * r)
 
 

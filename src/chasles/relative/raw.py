@@ -97,6 +97,7 @@ def _into(
         if direct is not None and direct(*arrays) is not None:
             return arrays[-1]
         count = _look(label, shapes, arrays, results)
+        arrays = _apart(label, list(shapes), arrays, results)
         if not full and count < WIDTH:  # on lanes they are zero in the buffer that all results are copied from
             for array in arrays[-results:]:
                 array[...] = 0.0
@@ -148,6 +149,8 @@ def _look(label: str, shapes: Mapping[str, tuple[int, ...]], arrays: tuple[Any, 
             raise TypeError(f"raw.{label}: {name} has numbers of type {array.dtype}; expected float64")
         if not array.flags.c_contiguous:
             raise ValueError(f"raw.{label}: {name} is not contiguous; give np.ascontiguousarray({name})")
+        if not array.flags.aligned:
+            raise ValueError(f"raw.{label}: {name} does not begin at a multiple of 8 bytes; give {name}.copy()")
         if k >= len(shapes) - results and not array.flags.writeable:
             raise ValueError(f"raw.{label}: {name} is written to, and it is read-only")
         first = array.shape[: 1 if batch is None and array.ndim > len(shape) else len(batch or ())]
@@ -156,6 +159,19 @@ def _look(label: str, shapes: Mapping[str, tuple[int, ...]], arrays: tuple[Any, 
             more = f" of {batch[0]} states" if batch else ", or a batch of such"
             raise ValueError(f"raw.{label}: {name} has shape {array.shape}; expected {(*batch, *shape)}{more}")
     return math.prod(batch or ())
+
+
+def _apart(label: str, names: list[str], arrays: tuple[np.ndarray, ...], results: int) -> tuple[np.ndarray, ...]:
+    """The arrays, with copies of those that are read if results are written over them: the last four states overlap
+    those before them, so a state may be read after its result was written."""
+    given, written = arrays[:-results], arrays[-results:]
+    for k, one in enumerate(written):
+        for j in range(k):
+            if np.may_share_memory(one, written[j]):
+                first, second = names[len(given) + j], names[len(given) + k]
+                raise ValueError(f"raw.{label}: {first} and {second} share memory; both are written to")
+    shared = [any(np.may_share_memory(array, one) for one in written) for array in given]
+    return (*(array.copy() if over else array for array, over in zip(given, shared, strict=True)), *written)
 
 
 def _fills_all(mechanism) -> bool:

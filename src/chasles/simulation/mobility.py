@@ -38,7 +38,11 @@ def mobility(
     place = mechanism.neutral() if q is None else mechanism.tables.check_q("mobility", q)
     if isinstance(mechanism, Mechanism):
         if poses is not None:
-            real_array("mobility", "poses", poses, (len(system.bodies), 7))
+            given = real_array("mobility", "poses", poses, (len(system.bodies), 7))
+            if not given[..., :4].any(axis=-1).all():
+                raise ValueError(
+                    "mobility: a quaternion of the poses has no length; expected unit quaternions (w, x, y, z)"
+                )
         # of a tree each joint holds one more body, wherever it is: no equation depends on another
         count = sum(6 - (joint.nv if joint.mimic is None else 0) for joint in system.joints)
         return Mobility(count, count, mechanism.nv, ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -98,7 +98,8 @@ def motion_stepper(
     if not constrained:
         floor = dynamics.energy_scale(np.asarray(y0))
         problem = replace(dynamics.problem(u), floor=floor, units=dynamics.units)
-        with Undisturbed():  # Ctrl-C as a Python event begins would be lost
+        # Ctrl-C as a Python event begins would be lost; without events it need not wait for all that is compiled
+        with Undisturbed() if events else nullcontext():
             return start(problem, method, span, y0, options)
     _refuse_unsupported(dynamics, method)
     # all of these methods take as long to load as a short run

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 OVER_TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
-# over time: values, values that were held before each time, sizes of errors, sizes of what went before each time, counts
-# that hold from then on
+# over time: values, values held until each time, sizes of errors, sizes of what went before each time, counts that hold
+# from then on
 AS_LINES, AS_HELD, AS_SIZES, AS_STAIRS, AS_COUNTS = "lines", "held", "sizes", "stairs", "counts"
 
 

@@ -26,19 +26,17 @@ from chasles.kernel.workspace import layout
 from chasles.relative.by_lane import gather, scatter
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import move_links
-from chasles.relative.loop.response import row_of_factor
 from chasles.relative.loop.rows import (
     last_tile,
-    push,
     set_clock,
     set_motion,
-    share_reach,
     times_accelerations,
     times_velocities,
     value_of,
 )
-from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
-from chasles.relative.loop.triangle import IN_TURN, least_pivot, reflect, scale_rows
+from chasles.relative.loop.steps import fill_rows
+from chasles.relative.loop.tables import HEAD, ROW, loop_work_of, loop_work_size, part
+from chasles.relative.loop.triangle import IN_TURN, least_pivot, product, reflect
 from chasles.relative.tables import GRAVITY
 
 # places in the buffer (`integers` and their `count`, `numbers`, `work`, `copy`, `forces`, `own` and the `width` of a
@@ -129,6 +127,15 @@ def chosen(lane, s, m, order, scales, left, free, in_turn):
 
 
 @kernel
+def measure(F, left, s, m, nv):
+    """Squared lengths of what is left: of row s, and of those behind it if a lane does not take it in turn."""
+    left[s] = product(F, s * nv + s, s * nv + s, nv - s)
+    if not all_true(left[s] > IN_TURN):
+        for j in range(s + 1, m):
+            left[j] = product(F, j * nv + s, j * nv + s, nv - s)
+
+
+@kernel
 def swap(lane, F, order, left, i, j, nv):
     """Rows i and j of a lane change places."""
     a, b = WIDTH * i + lane, WIDTH * j + lane
@@ -153,6 +160,8 @@ def triangle(head, work, m, nv, rank, flags, ranks):
             if flags[lane] != 0.0:
                 order[WIDTH * (m + j) + lane] = 0.0
     for s in range(rank):
+        if rank == m:
+            measure(on_lanes, rest, s, m, nv)
         for lane in range(WIDTH):
             pivot = -1
             if ranks[lane] >= 0.0:
@@ -174,25 +183,8 @@ def factor(packed_at, packed_size):
     the rank, or -1."""
     packed = carray(packed_at, (packed_size,))
     head, integers, p, work = apart(packed)
-    space = lanes_of_work(work, integers)
-    motion, rows, F, scales, wrenches, x = space.motion, space.rows, space.matrix, space.scales, space.wrenches, space.x
-    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
-    equations, visits = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.visits)
-    touched, levers = part(integers, integers, HEAD.touched), part(p, integers, HEAD.levers)
+    fill_rows(integers, p, lanes_of_work(work, integers))
     m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
-    for k in range(6 * integers[HEAD.n_links]):
-        wrenches[k] = 0.0
-    for k in range(m * nv):
-        F[k] = 0.0
-    for r in range(m):
-        group = equations[r * ROW.size + ROW.group] * GROUP.size
-        first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
-        push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
-        lever = levers[equations[r * ROW.size + ROW.group]]
-        scales[r] = row_of_factor(topology, numbers, visits, first, count, space.limbs, wrenches, lever, F, r * nv)
-    share_reach(equations, scales, m)
-    scale_rows(F, scales, x[m:], m, nv)
     report = work[WIDTH * (loop_work_size(integers) - 4) :]
     triangle(head, work, m, nv, integers[HEAD.rank], report[WIDTH : 2 * WIDTH], report[:WIDTH])
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale, sub
 from chasles.kernel.dense import complement, factor_symmetric, minus_symmetric, solve_symmetric
-from chasles.kernel.lanes import sqrt
+from chasles.kernel.lanes import fma, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, load3, load6, load9, store3, store6
 from chasles.relative.articulated import load_articulated
@@ -70,7 +70,7 @@ def past_one_freedom(numbers, i, kind, limbs, wrench):
     here = (i + 1) * LIMB.size
     U, pivot = load6(limbs, here + LIMB.coupling, 0.0), limbs[here + LIMB.pivot]
     s, t = screw_weights(numbers, constants_of(i), kind)
-    moving = s * wrench[0][2] + t * wrench[1][2]
+    moving = fma(t, wrench[1][2], s * wrench[0][2])  # so written, the compiler fuses it alike alone and on lanes
     part = moving * pivot
     return moving, (sub(wrench[0], scale(part, U[0])), sub(wrench[1], scale(part, U[1])))
 

@@ -17,7 +17,7 @@ from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.response import respond_to, row_of_factor
 from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion, share_reach
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
-from chasles.relative.loop.triangle import PLACE, scale_rows, triangle
+from chasles.relative.loop.triangle import EXTENT, scale_rows, triangle
 from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of, velocities_of
 from chasles.relative.tables import HEAD as TREE
 
@@ -52,49 +52,60 @@ def evaluate(integers_at, p_at, p_size, t, q_at, v_at, work_at):
     evaluate_tiles(tiles, constants, integers[HEAD.n_tiles], motion, rows)
 
 
-@kernel
-def set_places(topology, visits, first, count, order, at, m):
-    """Where a row of F has numbers: at the velocities of the links that its wrenches reach. No row has met it."""
-    begin, end = topology[TREE.velocities], 0
-    for k in range(first, first + count):
-        _, kind, _, iv = link(topology, visits[k])
-        begin, end = min(begin, iv), max(end, iv + velocities_of(kind))
-    order[at + PLACE.begin], order[at + PLACE.end], order[at + PLACE.met] = float(begin), float(end), float(m)
+@kernel(allocates=True)  # views count as arrays that are made
+def fill_rows(integers, p, space):
+    """F with its rows divided by their reach, and their squared lengths, where x has room for them."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, visits = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.visits)
+    touched, levers = part(integers, integers, HEAD.touched), part(p, integers, HEAD.levers)
+    motion, rows, F, scales, wrenches = space.motion, space.rows, space.matrix, space.scales, space.wrenches
+    m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
+    for k in range(6 * integers[HEAD.n_links]):
+        wrenches[k] = 0.0
+    for k in range(m * nv):
+        F[k] = 0.0
+    for r in range(m):
+        group = equations[r * ROW.size + ROW.group] * GROUP.size
+        first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
+        push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
+        lever = levers[equations[r * ROW.size + ROW.group]]
+        scales[r] = row_of_factor(topology, numbers, visits, first, count, space.limbs, wrenches, lever, F, r * nv)
+    share_reach(equations, scales, m)
+    scale_rows(F, scales, space.x[m:], m, nv)
+
+
+@kernel(allocates=True)
+def set_places(integers, order):
+    """Where rows of F have numbers: at the velocities of the links that their wrenches reach. No row has met them."""
+    topology, visits = part(integers, integers, HEAD.topology), part(integers, integers, HEAD.visits)
+    groups, equations = part(integers, integers, HEAD.groups), part(integers, integers, HEAD.rows)
+    m = integers[HEAD.n_rows]
+    for r in range(m):
+        group = equations[r * ROW.size + ROW.group] * GROUP.size
+        first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
+        at, begin, end = 2 * m + EXTENT.size * r, topology[TREE.velocities], 0
+        for k in range(first, first + count):
+            _, kind, _, iv = link(topology, visits[k])
+            begin, end = min(begin, iv), max(end, iv + velocities_of(kind))
+        order[at + EXTENT.begin], order[at + EXTENT.end], order[at + EXTENT.met] = float(begin), float(end), float(m)
 
 
 @native
 def factor(integers_at, p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
     integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
-    limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = loop_work_of(
-        carray(work_at, (loop_work_size(integers),)), integers
-    )
-    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
-    equations, visits = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.visits)
-    touched, levers = part(integers, integers, HEAD.touched), part(p, integers, HEAD.levers)
+    space = loop_work_of(carray(work_at, (loop_work_size(integers),)), integers)
     m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
-    for k in range(6 * integers[HEAD.n_links]):
-        wrenches[k] = 0.0
     attempt = m if wanted < 0 and m <= nv else wanted  # mostly all rows are independent, which is found out quickly
     while True:
-        for k in range(m * nv):
-            F[k] = 0.0
-        for r in range(m):
-            group = equations[r * ROW.size + ROW.group] * GROUP.size
-            first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
-            push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
-            lever = levers[equations[r * ROW.size + ROW.group]]
-            scales[r] = row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, lever, F, r * nv)
-            set_places(topology, visits, first, count, order, 2 * m + PLACE.size * r, m)
-        share_reach(equations, scales, m)
-        left = x[m:]
-        scale_rows(F, scales, left, m, nv)
-        rank = triangle(F, scales, order, left, m, nv, attempt, free)
+        fill_rows(integers, p, space)
+        set_places(integers, space.order)
+        rank = triangle(space.matrix, space.scales, space.order, space.x[m:], m, nv, attempt, free)
         if rank >= 0 or attempt == wanted:
             break
         attempt = wanted
-    report[0] = float(rank)
+    space.report[0] = float(rank)
 
 
 @native

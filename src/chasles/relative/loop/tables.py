@@ -17,7 +17,7 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE
-from chasles.relative.loop.triangle import ORDER
+from chasles.relative.loop.triangle import ORDER_NUMBERS
 
 ADDRESSES = (
     *("articulate", "evaluate", "factor", "respond", "accelerations", "derivative", "project", "linearize", "act"),
@@ -58,7 +58,7 @@ WORK = DualRegions(
     rows=rows_size(SIZES.n_tiles, SIZES.n_counted),
     matrix=SIZES.n_matrix,
     scales=2 * SIZES.n_rows,
-    order=ORDER * SIZES.n_rows,
+    order=ORDER_NUMBERS * SIZES.n_rows,
     x=2 * SIZES.n_rows,
     wrenches=6 * SIZES.n_links,
     pushes=6 * SIZES.n_links,

@@ -5,14 +5,16 @@ and a pivot below `DEPENDENT` tells a row that depends on the others, or moves n
 S = Rᵀ R needs R alone.
 
 Where all rows must be independent they are taken in turn: rows of loops that are far from each other share no joints,
-and so most of F stays zero. `places` tells where each row has numbers; a reflection leaves alone what it does not meet.
-So a row of loops costs as much as it is long, not the cube of that. Results have the same bits as without `places`:
-the numbers that are left out are zeros, and sums are taken in the same groups.
+and so most of F stays zero. `EXTENT` tells where each row has numbers; a reflection leaves alone what it does not meet.
+So a row of loops costs as much as it is long, not the cube of that. Results have the same bits as without it:
+the numbers that are left out are zeros, and sums are taken in the same groups. That is why the lengths of rows, by
+which a row out of turn is chosen, are summed anew for each choice: those kept from before another group of sums would
+have other bits in rows that were left alone, and of equal rows another would be the longest.
 """
 
 from __future__ import annotations
 
-from chasles.kernel.lanes import absolute, primal, select, sqrt
+from chasles.kernel.lanes import primal, select, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -20,8 +22,8 @@ DEPENDENT = 1e-9  # of a row's reach
 WEAK = 1e-3  # of the length of a row that was chosen before: with a pivot below, others are looked for
 IN_TURN = 1e-4  # of its squared reach: with so much left, the row whose turn it is will do
 # numbers of each row behind the order and the marks: where its places begin and end, and the first row that met it
-PLACE = layout("PLACE", begin=1, end=1, met=1)
-ORDER = 2 + PLACE.size  # numbers of each row in `order`
+EXTENT = layout("EXTENT", begin=1, end=1, met=1)
+ORDER_NUMBERS = 2 + EXTENT.size  # numbers of each row in `order`
 
 
 @kernel
@@ -78,8 +80,8 @@ def scale_rows(F, scales, left, m, nv):
 @kernel
 def swap(F, order, left, i, j, m, nv):
     order[i], order[j] = order[j], order[i]
-    for k in range(2 * m, 2 * m + PLACE.size):
-        a, b = k + PLACE.size * i, k + PLACE.size * j
+    for k in range(2 * m, 2 * m + EXTENT.size):
+        a, b = k + EXTENT.size * i, k + EXTENT.size * j
         order[a], order[b] = order[b], order[a]
     left[i], left[j] = left[j], left[i]
     for k in range(nv):
@@ -90,7 +92,7 @@ def swap(F, order, left, i, j, m, nv):
 def reflect(F, left, s, m, nv):
     """Bring row s of F to zeros behind its entry s by a reflection, which the rows behind it undergo too."""
     at = s * nv + s
-    new, factor = aim(F, at, nv - s)
+    new, factor = aim(F, at, left[s])
     for j in range(s + 1, m):
         along = factor * product(F, at, j * nv + s, nv - s)
         left[j] = subtract(F, j * nv + s, along, at, nv - s)
@@ -98,13 +100,14 @@ def reflect(F, left, s, m, nv):
 
 
 @kernel
-def aim(F, at, size):
-    """Make the row at `at` the vector of its reflection, of squared length 2 length (length + |head|): what its head
-    becomes, and the factor of projections onto it."""
-    length, head = sqrt(product(F, at, at, size)), F[at]
+def aim(F, at, squared):
+    """Make the row at `at`, of this squared length, the vector of its reflection, of squared length 2 length (length +
+    |head|): what its head becomes, and the factor of projections onto it."""
+    length, head = sqrt(squared), F[at]
     new = select(head > 0.0, -length, length)
     F[at] = head - new
-    return new, 1.0 / (length * (length + absolute(head)))
+    size = select(head > 0.0, head, -head)  # not |head|: at a head of zero its derivative is that of this branch
+    return new, 1.0 / (length * (length + size))
 
 
 @kernel
@@ -114,21 +117,28 @@ def reached(begin, end, nv):
 
 
 @kernel
+def left_of(F, order, j, s, m, nv):
+    """The squared length of what is left of row j from number s on."""
+    at = j * nv + s
+    return product(F, at, at, reached(s, int(primal(order[2 * m + EXTENT.size * j + EXTENT.end])), nv))
+
+
+@kernel
 def reflect_near(F, order, left, s, m, nv):
-    """`reflect`, which leaves rows alone that have no number where row s has one."""
-    at, places = s * nv + s, 2 * m + PLACE.size * s
-    end = max(int(primal(order[places + PLACE.end])), s + 1)
+    """`reflect`, which leaves rows alone that have no number where row s has one, and lengths of rows as they are."""
+    at, places = s * nv + s, 2 * m + EXTENT.size * s
+    end = max(int(primal(order[places + EXTENT.end])), s + 1)
     size = reached(s, end, nv)
-    new, factor = aim(F, at, size)
+    new, factor = aim(F, at, left[s])
     for j in range(s + 1, m):
-        own = 2 * m + PLACE.size * j
-        if int(primal(order[own + PLACE.begin])) < end:
-            last = max(end, int(primal(order[own + PLACE.end])))
+        own = 2 * m + EXTENT.size * j
+        if int(primal(order[own + EXTENT.begin])) < end:
+            last = max(end, int(primal(order[own + EXTENT.end])))
             along = factor * product(F, at, j * nv + s, size)
-            left[j] = subtract(F, j * nv + s, along, at, reached(s, last, nv))
-            order[own + PLACE.begin], order[own + PLACE.end] = 0.0, float(last)
-            if int(primal(order[own + PLACE.met])) > s:
-                order[own + PLACE.met] = float(s)
+            subtract(F, j * nv + s, along, at, reached(s, last, nv))
+            order[own + EXTENT.begin], order[own + EXTENT.end] = 0.0, float(last)
+            if int(primal(order[own + EXTENT.met])) > s:
+                order[own + EXTENT.met] = float(s)
     F[at] = new
 
 
@@ -136,8 +146,8 @@ def reflect_near(F, order, left, s, m, nv):
 def set_everywhere(order, m, nv):
     """All rows may have numbers in all places."""
     for j in range(m):
-        own = 2 * m + PLACE.size * j
-        order[own + PLACE.begin], order[own + PLACE.end], order[own + PLACE.met] = 0.0, float(nv), 0.0
+        own = 2 * m + EXTENT.size * j
+        order[own + EXTENT.begin], order[own + EXTENT.end], order[own + EXTENT.met] = 0.0, float(nv), 0.0
 
 
 @kernel
@@ -155,7 +165,7 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
 
     With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned. Behind the order are
     marks of the rows that are not taken: set here if the choice is free, else kept to, with better pivots asked for.
-    Behind the marks are the places of the rows (`PLACE`).
+    Behind the marks are the places of the rows (`EXTENT`).
     """
     for j in range(m):
         order[j] = float(j)
@@ -167,10 +177,14 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
         set_everywhere(order, m, nv)
     for s in range(most):
         best, pivot = 0.0, s
+        if in_turn:
+            left[s] = left_of(F, order, s, s, m, nv)
         if in_turn and left[s] > IN_TURN:
             best = left[s]
         else:
             for j in range(s, m):
+                if in_turn:
+                    left[j] = left_of(F, order, j, s, m, nv)
                 if order[m + int(primal(order[j]))] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
                     best, pivot = left[j], j
         if not best > least_pivot(free, scales[m + int(primal(order[pivot]))]):
@@ -196,13 +210,13 @@ def solve(F, scales, order, rank, m, nv, x):
     for s in range(rank):  # Rᵀ y = b
         j = int(primal(order[s]))
         total = scales[j] * x[j]
-        for k in range(min(int(primal(order[2 * m + PLACE.size * s + PLACE.met])), s), s):
+        for k in range(min(int(primal(order[2 * m + EXTENT.size * s + EXTENT.met])), s), s):
             total -= F[s * nv + k] * x[m + k]
         x[m + s] = total / F[s * nv + s]
     for s in range(rank - 1, -1, -1):  # R x = y
         total = x[m + s]
         for k in range(s + 1, rank):
-            if int(primal(order[2 * m + PLACE.size * k + PLACE.met])) <= s:
+            if int(primal(order[2 * m + EXTENT.size * k + EXTENT.met])) <= s:
                 total -= F[k * nv + s] * x[m + k]
         x[m + s] = total / F[s * nv + s]
     for j in range(m):
