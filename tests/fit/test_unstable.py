@@ -6,6 +6,7 @@ import pytest
 import chasles as ch
 from chasles.fit.instability import growth
 from chasles.fit.problem import Experiment, problem_of
+from tests.commands import chasles
 
 HOW = {"method": "rk4", "step": 0.02}
 T = np.arange(0.0, 7.0, 0.02)
@@ -119,6 +120,65 @@ def test_an_interrupted_fit_keeps_the_best_values(fallen):
     begun = problem_of(upright, [Experiment(short)], UNKNOWN, {}, None, HOW)
     sizes = [sum(np.sum(r * r) for r in one[0]) for one in (fit.residuals, begun.residuals(begun.start))]
     assert sizes[0] < 0.5 * sizes[1]
+
+
+@pytest.mark.study
+def test_the_command_cuts_pieces(tmp_path):
+    """A pendulum upright whose clock began at 1 s; gravity and inertia tell its mass."""
+    model, table, new = (tmp_path / name for name in ("rod.toml", "d.csv", "new.toml"))
+    model.write_text(ROD)
+    t = np.arange(1.0, 4.0, 0.02)
+    angle = ch.load(model, set={"parameters.mass": 1.3}).run(save=t, span=(1.0, t[-1])).q[:, 0]
+    table.write_text(
+        "\n".join(["t,joints.pin [deg]", *(f"{a},{np.rad2deg(b)}" for a, b in zip(t, angle, strict=True))])
+    )
+    done = chasles("fit", str(model), str(table), "--unknown", "mass=0.1:5", "--pieces", "0.5", "-o", str(new))
+    assert done.returncode == 0, done.stderr
+    assert "experiment 6: initial.v.pin" in done.stdout
+    study = ch.load(new)
+    assert abs(study.parameters["mass"] - 1.3) < 1e-3
+    assert abs(study.start()["v"]["pin"]) < 1e-3  # the file had no line for it
+
+
+def test_a_model_that_was_fitted_under_inputs_is_written_without_them(tmp_path):
+    """The recording is no part of the model, whose parameters stay in the file."""
+    model, t = tmp_path / "rod.toml", np.arange(1.0, 2.0, 0.02)
+    model.write_text(ROD)
+    angle = ch.load(model, set={"parameters.mass": 1.3}).run(save=t, span=(1.0, t[-1])).q[:, 0]
+    data = {"t": t, "joints.pin": angle, "inputs.pin": 0 * t}
+    fit = ch.fit.to_data(model, data, {"mass": "0.1:5", "initial.v.pin": None})
+    written = ch.load(fit.save(tmp_path / "new.toml"))
+    assert written.system.forces == ()
+    assert abs(written.parameters["mass"] - 1.3) < 1e-9
+
+
+ROD = """
+name = "rod"
+
+[parameters]
+mass = 1.0
+
+[[bodies]]
+name = "rod"
+mass = "mass"
+com = [0, 0, 0.5]
+inertia = [0.1, 0.1, 0.01]
+
+[[joints]]
+name = "pin"
+kind = "revolute"
+parent = "ground"
+child = "rod"
+axis = [0, 1, 0]
+
+[initial]
+q.pin = 0.1
+
+[simulation]
+method = "rk4"
+step = 0.01
+span = [1, 4]
+"""
 
 
 def test_values_with_endless_simulations_are_passed_over():

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from chasles.display.style import put
+from chasles.fit.recorded_input import without_inputs
 from chasles.fit.unknown import BODY, PATH, START, Slot
 from chasles.io.model_file import Study, study_of_text
 from chasles.io.model_writer import inertia_entry, model_text, value_text
 
+INITIAL = r"^\[initial\][ \t]*(?:#.*)?$"
 _VALUE = r'("[^"]*"|\'[^\']*\'|\[[^\]]*\]|[^#\s][^#]*?)'  # a text, a list, or a plain number, up to a comment
 
 
@@ -30,7 +32,7 @@ def write_fitted(fit: Any, file: Path) -> Path:
 def fitted_text(fit: Any) -> str:
     """The text of the model file; starts of experiments are those of the first."""
     source = _source(fit)
-    study = fit.study(0)
+    study = without_inputs(fit.study(0), len(fit.problem.trials[0].inputs))
     slots = [slot for slot in fit.problem.slots if slot.experiment in (None, 0)]
     text = source
     for slot in slots:
@@ -80,7 +82,9 @@ def _put(text: str, slot: Slot, fit: Any) -> str | None:
     if slot.kind == PATH and section == "parameters":
         return _replaced(text, r"^\[parameters\]\s*(?:#.*)?$", re.escape(rest), repr(value), known)
     if slot.kind == START:
-        return _replaced(text, r"^\[initial\]\s*(?:#.*)?$", rf'{section}\."?{re.escape(rest)}"?', repr(value), known)
+        found = _replaced(text, INITIAL, rf'{section}\."?{re.escape(rest)}"?', repr(value), known)
+        name = rest if re.fullmatch(r"[\w-]+", rest, re.ASCII) else f'"{rest}"'
+        return found or _added(text, f"{section}.{name} = {value!r}  # {known}")
     thing, _, field = rest.rpartition(".")
     return _replaced(text, _head(section, thing), re.escape(field), repr(value), known)
 
@@ -130,6 +134,14 @@ def _replaced(text: str, head: str, key: str, value: str, known: str) -> str | N
     new = f"{line[1]}{value}  {comment}{known}, was {line[2].strip()}"
     changed = part[: line.start()] + new + part[line.end() :]
     return text[: found.end()] + changed + (rest[end.start() :] if end else "")
+
+
+def _added(text: str, line: str) -> str:
+    """The text with a further line of the start."""
+    found = re.search(INITIAL, text, re.MULTILINE)
+    if found is None:
+        return f"{text.rstrip()}\n\n[initial]\n{line}\n"
+    return f"{text[: found.end()].rstrip()}\n{line}{text[found.end() :] or chr(10)}"
 
 
 def _samples(fit: Any, text: str) -> str:

@@ -31,7 +31,7 @@ class Growth:
         return (
             f"the motion is unstable: errors of its start grow {self.factor:.0e} times in {self.end - self.begin:.3g} s"
             f", and {FAR_OFF:g} times in {self.far_off - self.begin:.2g} s. Cut the data into experiments that are "
-            "shorter than that, each with its own unknown start: ch.fit.pieces does it"
+            "shorter than that, each with its own unknown start: ch.fit.pieces, or --pieces, does it"
         )
 
 

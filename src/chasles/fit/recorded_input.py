@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.recording import Recording
+from chasles.io.model_file import Study
 from chasles.kernel.workspace import layout
 from chasles.model.actuator import Actuator
 from chasles.model.force import JointForce
@@ -71,6 +72,12 @@ class RecordedInput:
 def with_inputs(system: System, inputs: tuple[RecordedInput, ...]) -> System:
     """A system under recorded inputs."""
     return replace(system, forces=(*system.forces, *(one.force(system) for one in inputs))) if inputs else system
+
+
+def without_inputs(study: Study, count: int) -> Study:
+    """A study as it was before so many inputs were added."""
+    forces = study.system.forces
+    return replace(study, system=replace(study.system, forces=forces[: len(forces) - count])) if count else study
 
 
 def recorded_inputs(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.data_fit import DataFit, Found
+from chasles.fit.instability import LOST, growth
 from chasles.fit.least_squares import SOLVED, Least, cost_of, flat, least_squares_from, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
 from chasles.fit.other_units import refuse_milliseconds, refuse_other_units
@@ -53,9 +54,21 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
         sigma = new
         if not first and (moved < SETTLED or alone):  # one noise alone changes nothing but the intervals
             break
-        if problem.patience.ended or (not first and least.unsettled and lacking):
+        if problem.patience.ended or (not first and least.unsettled and unexplained(problem, residuals, loss)):
             break
+    if least.unsettled or unexplained(problem, residuals, loss):
+        search = _with_growth(problem, x, search)
     return _result(problem, residuals, replace(least, iterations=iterations), sigma, loss, search, model)
+
+
+def _with_growth(problem: FitProblem, x: np.ndarray, search: Search | None) -> Search | None:
+    """A search with the growth of errors, if the motion that was not explained is unstable."""
+    if problem.patience.ended or (search is not None and search.growth is not None):
+        return search
+    grown = growth(problem, x)
+    if grown is None or grown.factor < LOST:
+        return search
+    return replace(search or Search(x, 0, False, 0), growth=grown)
 
 
 def _each(parts: list[list[float]]) -> list[float]:
@@ -157,7 +170,12 @@ def _judged(
     if search is not None and search.growth is not None:
         grown = search.growth
         until = grown.begin + search.share * (grown.end - grown.begin)
-        said = f"only the data until {until:.3g} of {grown.end:.3g} s is explained, and values are for it: {grown.said}"
+        said = f"only the data until {until:.3g} of {grown.end:.3g} s is explained, and values are for it"
+        if search.share == 1.0:
+            said = "not all data is explained"
+            if least.unsettled:
+                said = f"the iteration has not settled: {least.unsettled.rstrip('.')}"
+        said += f"; {grown.said}"
         return False, said, [said]
     if patience.ended:
         said = f"{patience.ended}, and these are the best values so far; more time (max_seconds) may lead further"
