@@ -103,6 +103,17 @@ def test_a_fit_ends_when_its_time_is_over(fallen):
         ch.fit.to_data(upright, fallen, UNKNOWN, max_seconds=0, **HOW)
 
 
+def test_a_search_with_few_values_ends():
+    """As few as tell the noise: no part of them does, so all of them are fitted from each start."""
+    t = np.arange(0.0, 1.0, 0.05)
+    run = ch.simulate(upright(0.6, 0.3), (0, t[-1]), [0.5, 0.0], save=t, rtol=1e-9, atol=1e-9)
+    data = {"t": t, "joints.shoulder": run.q[:, 0], "joints.elbow": run.q[:, 1]}
+    start = {"initial.q.shoulder": ch.fit.Unknown(start=0.4), "lower": "0.1:2", "damping": "0:1"}
+    fit = ch.fit.to_data(upright, data, start, max_seconds=60, method="rk4", step=0.05)
+    assert "were over" not in fit.message
+    assert abs(fit["damping"] - 0.3) < 0.01
+
+
 def test_an_interrupted_fit_keeps_the_best_values(fallen):
     left = [60]
 

@@ -144,10 +144,12 @@ def _explained_part(
             times, share = float(np.sqrt(times)), best.share
         elif share == 1.0:
             return Way(found.x, iterations), False
-        elif down:  # perhaps the first part is too long already
+        elif down and _tells(problem.until(share / times)):  # perhaps the first part is too long already
             share /= times**2
+        elif down and share < FIRST:  # no, nothing is explained by less
+            share, down = FIRST / times, False
         else:
-            best = Way(found.x, iterations, 0.0)
+            best, down = Way(found.x, iterations, 0.0), False
         share *= times
     return best, False
 
@@ -157,12 +159,15 @@ def _enough(part: FitProblem, count: int) -> bool:
     return sum(sum(trial.sizes) for trial in part.trials) >= 2 * count
 
 
+def _tells(part: FitProblem) -> bool:
+    """Whether enough was measured to tell the noise."""
+    return all(len(one.t) >= FEW for trial in part.trials for one in trial.channels)
+
+
 def _explains(part: FitProblem, x: np.ndarray, loss: str) -> bool:
     """Whether values explain a part of the data in which enough was measured to tell."""
-    if any(len(one.t) < FEW for trial in part.trials for one in trial.channels):
-        return False
     try:
-        return not unexplained(part, part.residuals(x), loss)
+        return _tells(part) and not unexplained(part, part.residuals(x), loss)
     except (ValueError, ArithmeticError, RuntimeError):
         return False
 

@@ -2,7 +2,7 @@
 
 In closed loops each node satisfies the constraints (`LoopNodes`), and the accelerations at the Gauss points are those
 that the constraints allow. The end of an interval is as far off the constraints as its error, h^(2 s + 1) with s
-points, and only its independent coordinates and velocities are those of the next node; so the order stays 2 s.
+points. Only its independent coordinates and velocities are those of the next node, so the order stays 2 s.
 """
 
 from __future__ import annotations
