@@ -243,6 +243,34 @@ def test_torch():
         assert torch.autograd.gradcheck(bridges.torch_function(function), given)
     with pytest.raises(TypeError, match="expected float64"):
         bridges.torch_function(function)(*(x.float() for x in given))
+    end = bridges.torch_function(function)(
+        [0.3], np.zeros(1), given[2]
+    )  # what has no gradient may be a list or an array
+    end[0].backward()
+    assert np.allclose(given[2].grad, function.jacobian([0.3], [0.0], given[2].detach())[2][0])
+
+
+def test_second_derivatives_of_torch_are_right_or_refused():
+    """Autograd takes a gradient that it cannot follow as constant, and Hessians would lack terms without a word."""
+    torch = pytest.importorskip("torch")
+    arm = ch.System(
+        [ch.Body(name, 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)) for name in ("upper", "lower")],
+        [
+            ch.revolute("shoulder", "ground", "upper", axis=(0, 1, 0)),
+            ch.revolute("elbow", "upper", "lower", axis=(0, 1, 0), at=(1, 0, 0)),
+        ],
+    )
+    for function in (bridges.forward_dynamics(arm), bridges.inverse_dynamics(arm)):
+        given = [torch.tensor(rng.normal(size=n), requires_grad=True) for n in function.inputs.values()]
+        assert torch.autograd.gradgradcheck(bridges.torch_function(function), given)
+    found = bridges.torch_function(function)(*given)
+    (slope,) = torch.autograd.grad(found[0], given[0], create_graph=True)
+    (second,) = torch.autograd.grad(slope[0], given[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="no third derivatives"):
+        second[1].backward()
+    end = bridges.torch_function(bridges.simulation_end(arm, (0.0, 0.1), step=0.01))
+    with pytest.raises(RuntimeError, match="simulation_end has no second derivatives"):
+        torch.autograd.functional.hessian(lambda u: (end([0.1, 0.2], [0.0, 0.0], u) ** 2).sum(), given[2])
 
 
 @pytest.mark.parametrize("case", ["forward", "simulation"])

@@ -317,7 +317,7 @@ def test_a_whole_inertia_is_written_where_it_stood(pendulum):
 
 
 BAD = {
-    "no number": ("t,joints.pivot\n0,1\n1,nan\n", "row 3 has 'nan' in column 'joints.pivot'"),
+    "no number": ("t,joints.pivot\n0,1\n1,inf\n", "row 3 has 'inf' in column 'joints.pivot'"),
     "no rise": ("t,joints.pivot\n0,1\n0,2\n1,2\n", "times must rise"),
     "unit": ("t,joints.pivot [mm]\n0,1\n1,2\n", "is 'mm', a length; expected an angle"),
     "unknown unit": ("t,joints.pivot [furlong]\n0,1\n1,2\n", "'furlong' is unknown"),

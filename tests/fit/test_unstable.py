@@ -95,6 +95,26 @@ def test_data_that_cannot_be_cut(data, length, said):
         ch.fit.pieces(data, length)
 
 
+def test_experiments_with_the_same_values_share_models():
+    """Each model is made once, also if a value is an array."""
+    calls = []
+
+    def counted(lower=0.8, damping=0.05):
+        calls.append(lower)
+        return upright(lower, damping)
+
+    t = np.arange(0.0, 0.2, 0.02)
+    one = {"set": {"initial.q.shoulder": np.array([0.1])}}
+    given = [Experiment({"t": t, "joints.elbow": 0 * t}, **one) for _ in range(5)]
+    counts = []
+    for some in (given[:1], given):
+        calls.clear()
+        problem = problem_of(counted, some, {"lower": None}, {}, None, HOW)
+        problem.jacobian(problem.start)
+        counts.append(len(calls))
+    assert counts[1] == counts[0]
+
+
 def test_a_fit_ends_when_its_time_is_over(fallen):
     fit = ch.fit.to_data(upright, fallen, UNKNOWN, max_seconds=1e-3, **HOW)
     assert not fit.success

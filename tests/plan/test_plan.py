@@ -316,10 +316,36 @@ def test_a_plan_that_has_not_settled_says_so():
     spring = block(stiffness=30.0)
     with pytest.warns(RuntimeWarning, match="no minimum was found in 1 iterations: the iterations were not enough"):
         plan = ch.plan.optimize(
-            spring, (0, 1), 5, [ch.plan.effort(), goal, ch.plan.duration()], duration=(0.5, 5), iterations=1
+            spring, (0, 1), 20, [ch.plan.effort(), goal, ch.plan.duration()], duration=(0.5, 5), iterations=1
         )
     assert not plan.settled
     assert "not settled" in str(plan)
+
+
+@pytest.mark.parametrize("way", [ch.plan.optimize, ch.plan.shoot], ids=["optimize", "shoot"])
+def test_steps_that_are_too_long_are_told(way):
+    """Of a spring, whose motion is known: the warning counts what the steps are off, less the error of the halves."""
+    goal, spring = ch.plan.reach(ch.plan.state([1.0], [0.0])), block(stiffness=30.0)
+    with pytest.warns(RuntimeWarning, match=r"steps of 0.2 s are too long: .* in sum by (\S+) of the motion") as told:
+        plan = way(spring, (0, 1), 5, ch.plan.effort(), limits=goal)
+    w, h, off = np.sqrt(30.0), 0.2, 0.0
+    c, s = np.cos(w * h), np.sin(w * h)
+    for q, v, u, after, faster in zip(plan.q[:-1], plan.v[:-1], plan.inputs, plan.q[1:], plan.v[1:], strict=True):
+        rest = u[0] / 30.0  # where the spring and the input balance
+        x, speed = rest + (q[0] - rest) * c + v[0] / w * s, v[0] * c - (q[0] - rest) * w * s
+        way_off, speed_off = abs(after[0] - x) / np.ptp(plan.q), abs(faster[0] - speed) / np.abs(plan.v).max()
+        off += max(way_off, speed_off)
+    said = float(str(told[0].message).split("in sum by ")[1].split()[0])
+    assert abs(said - off) < 0.15 * off
+    way(spring, (0, 1), 20, ch.plan.effort(), limits=goal)  # no warning
+
+
+def test_limits_have_one_side_or_two():
+    for low, high in ((None, 0.4), (-np.inf, 0.4)):
+        plan = ch.plan.optimize(
+            block(), (0, 1), 10, ch.plan.effort(), limits=[GOAL, ch.plan.keep(ch.plan.joint("slide"), low, high, 0.5)]
+        )
+        assert abs(plan.q[5, 0] - 0.4) < 1e-8
 
 
 def test_what_cannot_be_reached_is_told():

@@ -286,6 +286,7 @@ def test_what_is_refused(change, message):
     ("options", "message"),
     [
         ({"save": "final"}, 'simulate with save="all"'),
+        ({"method": ch.integrate.Gauss()}, "in joint coordinates it is for explicit methods, not Gauss"),
         ({"events": ch.Event(lambda t, y, p: y[0] - 0.02, terminal=True)}, "an event ended the run"),
     ],
 )
@@ -452,6 +453,10 @@ def test_a_controller_that_answers():
     assert np.allclose(found["inputs"].reshape(len(first), -1, 3).sum(axis=1), found["control"], rtol=1e-12)
     ahead, behind = (balanced(gains, speed=0.3 + s * h)[1].value for s in (1, -1))
     assert np.isclose(found["v"][0], (ahead - behind) / (2 * h), rtol=1e-8)
+    assert not found.notes
+    cost = ch.objective.end(lambda t, q, v: (v * v).sum(axis=1))
+    assert "held constant; give slopes=" in ch.gradient(run, cost).notes[0]
+    assert not ch.gradient(run, cost, "control").notes
 
 
 def test_slopes_of_a_controller_that_are_wrong():

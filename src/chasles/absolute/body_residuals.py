@@ -98,11 +98,11 @@ class BodyResiduals:
         return self._parts(values), self._parts(by_pose), self._parts(by_velocity)
 
     def columns(self, states: MovingStates) -> tuple[ResidualParts, np.ndarray]:
-        """Values, and derivatives of all residuals along q exp(δ) and along velocities, (2, states, bodies, 6,
-        size): in the order in which they are found."""
+        """Values, and derivatives of all residuals along q exp(δ) and along velocities, (2, states, bodies, 2, 3,
+        size), angular and linear: where they are found, as views."""
         values, derivatives = self._evaluated(states, len(states.t))
         both = derivatives.reshape(len(values), 2, 2, self.n, 3, self.size).transpose(1, 0, 3, 2, 4, 5)
-        return self._parts(values), both.reshape(2, len(values), self.n, 6, self.size)
+        return self._parts(values), both
 
     def _evaluated(self, states: MovingStates, differentiated: int) -> tuple[np.ndarray, np.ndarray]:
         count, n, mechanism = len(states.t), self.n, self.mechanism

@@ -92,8 +92,7 @@ class Steps:
         """Whether explicit steps taken again give the same bits; they do not, if a law has a memory. Steps from and to
         stops are left out: they begin just after, and end just before; and the last, which an event may have ended."""
         size = task.state.size
-        given = [task.more.get(name) for name in ("stops", "breaks")]
-        stops = np.concatenate([[end]] + [np.empty(0) if part is None else np.ravel(part) for part in given])
+        stops = np.append(told_stops(task), end)
         near = 4 * np.spacing(np.abs(task.span).max())
         apart = [np.abs(part[:, :1] - stops).min(axis=1, initial=np.inf) > near for part in (self.before, self.after)]
         before, after = (part[apart[0] & apart[1]] for part in (self.before, self.after))
@@ -101,6 +100,12 @@ class Steps:
         problem, y = task.dynamics.problem(task.u), before[:, 1 : 1 + size]
         found = points_between(problem, method, before[:, 0], y, slopes, after[:, 0])
         return bool((found == after[:, 1 : 1 + size]).all())
+
+
+def told_stops(task: Task) -> np.ndarray:
+    """Times at which steps of the run end, as forces jump there: `stops` and what laws declare."""
+    given = [task.more.get(name) for name in ("stops", "breaks")]
+    return np.concatenate([np.empty(0), *(np.ravel(part) for part in given if part is not None)])
 
 
 def one_step(task: Task, method: Any, start: float, end: float, state: np.ndarray) -> np.ndarray:

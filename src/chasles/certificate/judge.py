@@ -13,7 +13,7 @@ import numpy as np
 from chasles.cached import cached_property
 from chasles.certificate import advice, checkpoints, companion, mesh, rods, sampled, stiff, transitions, voices
 from chasles.certificate.budget import Budget, spent
-from chasles.certificate.features import Features, features
+from chasles.certificate.features import Features, clear_of, features
 from chasles.certificate.loads import pull_of
 from chasles.certificate.movement import Movement, Scale, movement, scale_of
 from chasles.certificate.verdict import ERROR, MESH, Certificate, Finding, by_words
@@ -272,7 +272,7 @@ class Judge:
         rtol, atol = companion.tolerances(task, tolerance, self.scale(self.motion).smallest)
         self.features = found = features(task, t, y, task.u, self.rng, self.budget)
         pieces = self.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
-        stops, first = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops]), None
+        stops, first = self._begins_anew(found, pieces), None
         last: companion.CompanionError | None = None
         for allowed in (rtol, LOOSER * rtol):
             try:
@@ -304,6 +304,17 @@ class Judge:
         self.say_error(t, how, missing)
         self.findings += voices.events(self.run, decisive.events, start, end)
         return ""
+
+    def _begins_anew(self, found: Features, pieces: int) -> np.ndarray:
+        """Where a second motion begins anew: at random, where forces were found to change, and where the run was told
+        so: what is shorter than the distance of all times that are looked at is known by that alone."""
+        start, end = self.ends()
+        told = checkpoints.told_stops(self.task)
+        told = told[(told > min(start, end)) & (told < max(start, end))]
+        if len(told) > pieces:
+            told = self.rng.choice(told, pieces, replace=False)
+        others = clear_of(found.stops, tuple(told), abs(end - start))
+        return np.concatenate([companion.restarts(start, end, self.rng, pieces), others])
 
     def _parts_from(self, t: np.ndarray, y: np.ndarray, trouble: companion.CompanionError) -> bool:
         """Whether a second motion that was given up had left the run by then: a coarser one that agrees with the run
@@ -346,7 +357,7 @@ class Judge:
     ) -> tuple[companion.Companion, Movement] | None:
         """A finer second motion with more break points, if what is left is enough for one; else the first has the
         word."""
-        task, (start, end) = self.task, self.ends()
+        task = self.task
         dearer = self.budget.left / max(first.evaluations, 1)
         if dearer < WORTH:
             return None
@@ -354,7 +365,7 @@ class Judge:
         if dearer > 2 * WORTH:
             states = np.concatenate([[task.state], first.y])
             found, pieces = features(task, t, states, task.u, self.rng, self.budget, found), 2 * pieces
-        stops = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops])
+        stops = self._begins_anew(found, pieces)
         tightest = np.maximum(tighter * atol, np.finfo(float).tiny)
         try:
             return self._ask(t, stops, self.budget.left, max(tighter * rtol, companion.FINEST), tightest)

@@ -20,7 +20,7 @@ from chasles.constrained.chart import (
     store_four,
 )
 from chasles.constrained.correction import IN_VELOCITY
-from chasles.constrained.position import displacement, keep_rows
+from chasles.constrained.position import begin_zeta, displacement, keep_rows
 from chasles.constrained.steps import from_chart, to_chart
 from chasles.kernel.algebra import sub
 from chasles.kernel.lanes import WIDTH, all_true
@@ -129,6 +129,7 @@ def predict(workspace, method, t, h, attempt):
     if method.solved_index == 2:
         for k in range(0, 3 * workspace.tables.nn, 3):
             add3(method.zeta, k, load3(method.drift, k, 0.0))
+        begin_zeta(workspace, method.zeta)
         displacement(workspace, method.zeta)
         for k in range(0, 6 * workspace.tables.n, 6):
             store6(method.x, k, plus(load6(method.x, k, 0.0), 1.0, load6(workspace.response, k, 0.0)))

@@ -32,7 +32,7 @@ from chasles.constrained.newton import (
     add_multipliers,
     iterate,
 )
-from chasles.constrained.position import correct_position, displacement, keep_rows, sweeps_for
+from chasles.constrained.position import begin_zeta, correct_position, displacement, keep_rows, sweeps_for
 from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
     apply_forces,
@@ -190,6 +190,7 @@ def predict(workspace, method, t, h):
     if workspace.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not add up
         for k in range(3 * workspace.tables.nn):
             method.zeta[k] = 0.0
+    begin_zeta(workspace, method.zeta)
     displacement(workspace, method.zeta)
     for k in range(6 * n):
         method.star[k] -= workspace.response[k]

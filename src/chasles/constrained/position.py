@@ -108,6 +108,21 @@ def leave_unmeasured(workspace):
 
 
 @kernel
+def begin_zeta(workspace, zeta):
+    """With equations between velocities alone ζ begins at zero: corrections move nothing along such a row, but what was
+    ζ in the step before would, with the rows of this one, and nothing would take it back."""
+    tables, unmeasured = workspace.tables, workspace.plan.unmeasured
+    count = 0
+    for t in range(tables.nt):
+        if tables.tiles[t * TILE.size + TILE.kinds] != ROTOR:
+            for k in range(3):
+                count += unmeasured[3 * t + k]
+    if count != 0:
+        for k in range(3 * tables.nn):
+            zeta[k] = 0.0
+
+
+@kernel
 def remaining_position(workspace):
     """b = -(g + J `displacement`), and no change of x so far."""
     tables, b, total = workspace.tables, workspace.row_solution, workspace.d

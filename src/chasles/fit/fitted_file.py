@@ -1,12 +1,14 @@
 """The model file with the values that were found, and their uncertainty beside them.
 
-The text of the file stays as it is, with its comments, but for the values. Where a value has no line of its own, the
-whole model is written anew.
+The text of the file stays as it is, with its comments, but for the values; starts that it does not mention get a line.
+Where another value has no line of its own, the whole model is written anew. Recorded inputs are not part of the model.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from chasles.fit.unknown import BODY, PATH, START, Slot
 from chasles.io.model_file import Study, study_of_text
 from chasles.io.model_writer import inertia_entry, model_text, value_text
 
-INITIAL = r"^\[initial\][ \t]*(?:#.*)?$"
+INITIAL = r"^\[initial\]\s*(?:#.*)?$"
 _VALUE = r'("[^"]*"|\'[^\']*\'|\[[^\]]*\]|[^#\s][^#]*?)'  # a text, a list, or a plain number, up to a comment
 
 
@@ -32,7 +34,8 @@ def write_fitted(fit: Any, file: Path) -> Path:
 def fitted_text(fit: Any) -> str:
     """The text of the model file; starts of experiments are those of the first."""
     source = _source(fit)
-    study = without_inputs(fit.study(0), len(fit.problem.trials[0].inputs))
+    study = fit.study(0)
+    study = replace(study, system=without_inputs(study.system))
     slots = [slot for slot in fit.problem.slots if slot.experiment in (None, 0)]
     text = source
     for slot in slots:
@@ -82,9 +85,8 @@ def _put(text: str, slot: Slot, fit: Any) -> str | None:
     if slot.kind == PATH and section == "parameters":
         return _replaced(text, r"^\[parameters\]\s*(?:#.*)?$", re.escape(rest), repr(value), known)
     if slot.kind == START:
-        found = _replaced(text, INITIAL, rf'{section}\."?{re.escape(rest)}"?', repr(value), known)
-        name = rest if re.fullmatch(r"[\w-]+", rest, re.ASCII) else f'"{rest}"'
-        return found or _added(text, f"{section}.{name} = {value!r}  # {known}")
+        line = _replaced(text, INITIAL, rf'{section}\."?{re.escape(rest)}"?', repr(value), known)
+        return line if line is not None else _with_start(text, section, rest, f"{value!r}  # {known}")
     thing, _, field = rest.rpartition(".")
     return _replaced(text, _head(section, thing), re.escape(field), repr(value), known)
 
@@ -136,20 +138,25 @@ def _replaced(text: str, head: str, key: str, value: str, known: str) -> str | N
     return text[: found.end()] + changed + (rest[end.start() :] if end else "")
 
 
-def _added(text: str, line: str) -> str:
-    """The text with a further line of the start."""
+def _with_start(text: str, letter: str, joint: str, value: str) -> str:
+    """The text with a start that it does not mention, at the end of its section."""
+    line = f"{letter}.{joint if re.fullmatch(r'[A-Za-z0-9_-]+', joint) else json.dumps(joint)} = {value}\n"
     found = re.search(INITIAL, text, re.MULTILINE)
     if found is None:
-        return f"{text.rstrip()}\n\n[initial]\n{line}\n"
-    return f"{text[: found.end()].rstrip()}\n{line}{text[found.end() :] or chr(10)}"
+        return f"{text.rstrip()}\n\n[initial]\n{line}"
+    end = re.search(r"^\[", text[found.end() :], re.MULTILINE)
+    stop = found.end() + end.start() if end else len(text)
+    kept = text[:stop].rstrip()
+    return f"{kept}\n{line}{text[len(kept) + 1 :]}"
 
 
 def _samples(fit: Any, text: str) -> str:
-    """The uncertainty as distributions, for `chasles sweep`; nothing if the file has an ensemble of its own."""
+    """The uncertainty as distributions, for `chasles sweep`; nothing if the file has an ensemble of its own, or if the
+    intervals are not valid."""
     parameters = [slot for slot in fit.problem.slots if slot.path.startswith("parameters.") and slot.experiment is None]
     known = [slot for slot in parameters if np.isfinite(fit.deviations[slot.labels[0]])]
     if (
-        not known
+        not (known and fit.success)
         or re.search(r"^\[ensemble", text, re.MULTILINE)
         or not re.search(r"^\[parameters\]", text, re.MULTILINE)
     ):

@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.fit.patience import Over
 from chasles.fit.problem import FitProblem
+from chasles.fit.unknown import BODY
 
 SOLVED = 1e-10  # relative changes of the sum of squares and of the unknowns at the end
 
@@ -75,7 +76,21 @@ def least_squares_from(
         values,
         kept.get(found.x.tobytes()) or problem.jacobian(values),
         int(found.njev),
-        "" if found.status > 0 else str(found.message),
+        "" if found.status > 0 else _unsettled(problem, most),
+    )
+
+
+def _unsettled(problem: FitProblem, most: int) -> str:
+    """Why iterations have not settled, and what to do."""
+    said = (
+        f"values still change after {most} evaluations; give more (max_iterations), better starting values or ranges, "
+        "or fewer unknowns"
+    )
+    if not (bodies := [slot.path for slot in problem.slots if slot.kind == BODY]):
+        return said
+    return (
+        f"{said}. Perhaps {', '.join(map(repr, bodies))} is a plate or a rod, or the data asks for an inertia that no "
+        "body has: both lie at the end of the physical inertias, which is reached slowly"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,12 @@ import numpy as np
 from chasles.fit.patience import Patience
 from chasles.fit.recorded_input import HELD, recorded_inputs
 from chasles.fit.recording import Recording, recording
-from chasles.fit.sensor import Sensor, channels
+from chasles.fit.sensor import Sensor, channels, unused
 from chasles.fit.trial import KEPT, Made, Trial, TrialPoint
 from chasles.fit.unknown import Slot, slots_of
 from chasles.io.load import load
 from chasles.io.model_file import Study
+from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.simulation.batch.variants import WHERE, Variants
 
@@ -159,6 +160,7 @@ def problem_of(
         data = recording(one.data, i + 1)
         found = channels(study.system, data, {**sensors, **one.sensors})
         notes += [note for channel in found for note in channel.notes]
+        notes += unused(data, study.system, {**sensors, **one.sensors}, found)
         notes += [f"{data.name}: nothing was measured between {a:g} and {b:g} s" for a, b in data.gaps]
         chosen = {**study.options, **options}
         if chosen.get("coordinates", "relative") != "relative":
@@ -190,7 +192,7 @@ def problem_of(
 def _alike(makers: list[tuple[dict[str, Any], Made]], maker: Callable[[dict[str, Any]], Made], fixed: Any) -> Made:
     """What makes the studies of an experiment: one for all that have the same values, which keeps the last ones."""
     for own, made in makers:
-        if own == fixed:
+        if own.keys() == fixed.keys() and all(np.array_equal(own[name], fixed[name]) for name in own):
             return made
     makers.append((fixed, Remembering(maker(fixed))))
     return makers[-1][1]
@@ -243,6 +245,7 @@ def _maker(model: Any, names: Mapping[str, Any], laws: Any) -> Callable[[dict[st
     """For values of an experiment, what makes the study of values by path."""
     if callable(model) and not isinstance(model, Study):
         defaults = inspect.signature(model).parameters
+        _require_arguments(model, [name for name in names if name.partition(".")[0] not in ("bodies", "initial")])
         begin = {name: defaults[name].default for name in names if name in defaults and _given(defaults[name])}
         begun = {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
         begin |= {name: start for name, start in begun.items() if not name.startswith("initial")}
@@ -268,18 +271,53 @@ def _given(argument: inspect.Parameter) -> bool:
 
 
 def _of_function(model: Callable[..., System | Study], fixed: Mapping[str, Any], values: Mapping[str, float]) -> Study:
-    arguments = {name.removeprefix("parameters."): value for name, value in {**fixed, **values}.items()}
+    given = {name.removeprefix("parameters."): value for name, value in {**fixed, **values}.items()}
+    arguments, starts = _parted(given)
+    _require_arguments(model, arguments)
     found = model(**arguments)
     if isinstance(found, Study):
-        return Study(found.system, found.initial, found.options, arguments)
+        return Study(found.system, _begun(found.initial, starts), found.options, arguments)
     if isinstance(found, System):
-        return Study(found, parameters=arguments)
+        return Study(found, _begun({}, starts), parameters=arguments)
     raise TypeError(f"fit: the function of the parameters returned {found!r}; expected a System or a Study")
+
+
+def _parted(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a system is made of, and values of its start, "initial.q.elbow"."""
+    starts = {name: value for name, value in given.items() if name.startswith("initial.")}
+    return {name: value for name, value in given.items() if name not in starts}, starts
+
+
+def _begun(initial: Mapping[str, Any], starts: Mapping[str, Any]) -> dict[str, Any]:
+    """The start of a study with other values, by "initial.q.elbow"."""
+    found = {**initial, **{key: dict(initial.get(key, {})) for key in ("q", "v")}} if starts else dict(initial)
+    for name, value in starts.items():
+        _, letter, joint = [*name.split(".", 2), ""][:3]
+        if letter not in ("q", "v") or not joint:
+            raise ValueError(f'fit: {name!r} is not a start; expected "initial.q.JOINT" or "initial.v.JOINT"')
+        found[letter][joint] = value
+    return found
+
+
+def _require_arguments(model: Callable[..., Any], given: Iterable[str]) -> None:
+    """Refuse names that a function does not take."""
+    known = inspect.signature(model).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return
+    for name in (one.removeprefix("parameters.") for one in given):
+        if name not in known:
+            raise ValueError(
+                f"fit: the function of the parameters has no argument {name!r}; {meant(name, known)}it takes "
+                f"{', '.join(known) or 'none'}. Besides these, bodies.NAME and initial.q.JOINT may be unknown; make "
+                "any other number an argument"
+            )
 
 
 def _of_places(study: Study, fixed: Mapping[str, Any], values: Mapping[str, float]) -> Study:
     """A study that has no file, with other numbers in its system: "bodies.arm.mass"."""
-    numbers = {name: np.array([value], dtype=float) for name, value in {**fixed, **values}.items()}
+    given, starts = _parted({**fixed, **values})
+    study = replace(study, initial=_begun(study.initial, starts))
+    numbers = {name: np.array([value], dtype=float) for name, value in given.items()}
     try:
         made = Variants(study.system, numbers).model(0)
     except ValueError as error:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.recording import Recording
-from chasles.io.model_file import Study
 from chasles.kernel.workspace import layout
 from chasles.model.actuator import Actuator
 from chasles.model.force import JointForce
@@ -74,10 +73,10 @@ def with_inputs(system: System, inputs: tuple[RecordedInput, ...]) -> System:
     return replace(system, forces=(*system.forces, *(one.force(system) for one in inputs))) if inputs else system
 
 
-def without_inputs(study: Study, count: int) -> Study:
-    """A study as it was before so many inputs were added."""
-    forces = study.system.forces
-    return replace(study, system=replace(study.system, forces=forces[: len(forces) - count])) if count else study
+def without_inputs(system: System) -> System:
+    """A system without the inputs that were recorded."""
+    forces = [one for one in system.forces if getattr(one, "value", None) is not recorded_force]
+    return replace(system, forces=forces)
 
 
 def recorded_inputs(
@@ -114,6 +113,11 @@ def recorded_inputs(
         own = "" if actuator is None else actuator.name
         found.append(RecordedInput(name, joint, coordinate, own, data.t[there], values[there], way))
     return tuple(found), notes
+
+
+def input_names(system: System) -> tuple[str, ...]:
+    """Names of inputs that a recording may have."""
+    return tuple(_places(system))
 
 
 def _places(system: System) -> dict[str, tuple[str, int, str, Actuator | None]]:

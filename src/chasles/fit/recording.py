@@ -14,7 +14,8 @@ from chasles.io.tables import titled_rows
 from chasles.io.units import check, unit_of
 from chasles.model.suggestion import meant
 
-TIME = ("t", "time")  # names of the column of times
+TIME = ("t", "time")  # names of the column of times, in small or capital letters
+EMPTY = ("", "nan")  # cells in which nothing was measured
 MOST_ROWS = 1_000_000
 GAP = 10.0  # times the usual distance of two rows: a gap
 
@@ -81,7 +82,7 @@ def _read(path: Path) -> Recording:
         if len(row) != len(names):
             raise ValueError(f"{path.name}: row {lines[number]} has {len(row)} cells; its header has {len(names)}")
         for k, cell in enumerate(row):
-            if cell.strip():
+            if cell.strip().lower() not in EMPTY:
                 table[number, k] = factors[k] * _number(path, cell, lines[number], names[k])
     return _recording(path.name, dict(zip(names, table.T, strict=True)), dict(zip(names, units, strict=True)))
 
@@ -112,9 +113,12 @@ def _of_arrays(given: Mapping[str, Any], name: str) -> Recording:
 
 
 def _recording(name: str, columns: dict[str, np.ndarray], units: dict[str, str]) -> Recording:
-    times = [key for key in TIME if key in columns]
+    times = [key for key in columns if key.lower() in TIME]
     if len(times) != 1:
-        raise ValueError(f"{name} has {'two' if times else 'no'} columns of times; expected one, 't' or 'time'")
+        there = f"{', '.join(map(repr, list(columns)[:8]))}{', ...' if len(columns) > 8 else ''}"
+        raise ValueError(
+            f"{name} has {'two' if times else 'no'} columns of times; expected one, 't' or 'time'; its columns: {there}"
+        )
     if len({len(column) for column in columns.values()}) > 1:
         sizes = ", ".join(f"{key!r} {len(column)}" for key, column in columns.items())
         raise ValueError(f"{name}: columns have different lengths: {sizes}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.measurable import Measurable, measurable, names_of
+from chasles.fit.recorded_input import PREFIX, input_names
 from chasles.fit.recording import Recording
 from chasles.fit.unknown import Range, range_of
 from chasles.io.units import check, quantity, unit_of
@@ -90,7 +91,8 @@ def channels(system: System, data: Recording, sensors: Mapping[str, Sensor]) -> 
         base = _base(system, column)
         if base is not None and base not in {sensor.of or name for name, sensor in sensors.items()}:
             own.setdefault(base, []).append(column)
-    found += [_channel(data, name, measurable(system, name), Sensor(), {}) for name in own]
+    for name, columns in own.items():
+        found += _own(data, name, measurable(system, name), columns)
     if not any(len(one.t) for one in found):
         some = ", ".join(names_of(system)[:6])
         raise ValueError(
@@ -98,6 +100,34 @@ def channels(system: System, data: Recording, sensors: Mapping[str, Sensor]) -> 
             f"Name them after what they measure, such as {some}, or give sensors"
         )
     return found
+
+
+def _own(data: Recording, name: str, measured: Measurable, columns: list[str]) -> list[Channel]:
+    """The sensor that columns with the names of a quantity are; one for each column if they were measured at different
+    times."""
+    there = {column: np.isfinite(data.columns[column]) for column in columns}
+    alike = all((one == there[columns[0]]).all() for one in there.values())
+    if measured.turns or alike:
+        return [_channel(data, name, measured, Sensor(), {})]
+    parts = {measured.column(c): c for c in measured.components}
+    return [
+        _channel(data, column, measured, Sensor(), {parts[column]: column}) for column in columns if there[column].any()
+    ]
+
+
+def unused(data: Recording, system: System, sensors: Mapping[str, Sensor], found: list[Channel]) -> list[str]:
+    """A note that names the columns that no sensor and no input takes, if there are any."""
+    taken = {column for sensor in sensors.values() for column in sensor.columns}
+    for one in found:
+        if one.name not in sensors or not sensors[one.name].columns:
+            taken |= {one.measured.column(one.measured.components[k]) for k in one.which}
+    left = [name for name in data.columns if name and name not in taken and not name.startswith(PREFIX)]
+    if not left:
+        return []
+    known = [*names_of(system), *(PREFIX + name for name in input_names(system))]
+    near = ["" if name.startswith(tuple(f"{one}." for one in known)) else meant(name, known).strip() for name in left]
+    said = [f"{name!r} ({hint})" if hint else repr(name) for name, hint in zip(left, near, strict=True)]
+    return [f"{data.name}: column{'s' if len(left) > 1 else ''} {', '.join(said)}: not used"]
 
 
 def _base(system: System, column: str) -> str | None:
@@ -137,7 +167,9 @@ def _channel(data: Recording, name: str, measured: Measurable, sensor: Sensor, c
         raise ValueError(f"fit: sensor {name!r}: {data.name} has none of the columns {wanted}")
     values = np.stack([data.column(named[measured.components[k]], measured.units[k]) for k in which], axis=1)
     there = np.isfinite(values).all(axis=1)
-    notes = () if there.all() else (f"{data.name}: {name} has no value in {int((~there).sum())} of {len(there)} rows",)
+    notes = [f"{name} has no value in {int((~there).sum())} of {len(there)} rows"] if not there.all() else []
+    some = np.isfinite(values).any(axis=1) & ~there
+    notes += [f"{name}: {int(some.sum())} rows with some of its columns only are left out"] if some.any() else []
     if not there.any():
         raise ValueError(f"{data.name}: sensor {name!r} has no row in which all its columns have a value")
     t, values = data.t[there], values[there]
@@ -149,7 +181,16 @@ def _channel(data: Recording, name: str, measured: Measurable, sensor: Sensor, c
     delay = float(sensor.delay) if delays is None else 0.5 * (delays.low + delays.high)
     unit = "rad" if measured.turns else measured.units[which[0]]
     return Channel(
-        name, measured, which, t, values, _noise(name, sensor.noise, unit), sensor.bias, delay, delays, notes
+        name,
+        measured,
+        which,
+        t,
+        values,
+        _noise(name, sensor.noise, unit),
+        sensor.bias,
+        delay,
+        delays,
+        tuple(f"{data.name}: {note}" for note in notes),
     )
 
 

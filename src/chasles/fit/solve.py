@@ -18,6 +18,7 @@ from chasles.relative.parameter.identifiability import Identifiability, identify
 
 ROUNDS = 4  # in which noise that is not given is estimated
 ROUGH = 1e-4  # relative change of the sum of squares in the first round, which tells whether the data is explained
+NORMAL = 1.4826  # standard deviation of normal errors, by the median of their sizes
 SETTLED = 0.02  # change of an estimated noise, relative, at which it is good enough
 UNSEEN = 1e-7  # of a column: derivatives below this are rounding
 UNEVEN = 10.0  # times the usual size: larger derivatives of an unstable motion count as these
@@ -49,7 +50,7 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
             if search.share < 1.0:  # of an unstable motion
                 problem = problem.until(search.share)
             residuals = problem.residuals(x)
-        new = _noise(problem, residuals, sigma, len(x))
+        new = _noise(problem, residuals, sigma, len(x), loss)
         moved = max((abs(a / b - 1) for a, b in zip(_each(new), _each(sigma), strict=True)), default=0.0)
         sigma = new
         if not first and (moved < SETTLED or alone):  # one noise alone changes nothing but the intervals
@@ -100,24 +101,29 @@ def _first_noise(problem: FitProblem, residuals: list[list[np.ndarray]]) -> list
 
 
 def _noise(
-    problem: FitProblem, residuals: list[list[np.ndarray]], before: list[list[float]], count: int
+    problem: FitProblem, residuals: list[list[np.ndarray]], before: list[list[float]], count: int, loss: str
 ) -> list[list[float]]:
-    """Noise of sensors from their residuals; those of one name in several experiments have one."""
+    """Noise of sensors from their residuals; those of one name in several experiments have one. With a robust loss it
+    is that of most values: their median, which outliers do not move."""
     total = sum(r.size for parts in residuals for r in parts)
-    squares: dict[str, list[float]] = {}
+    parts_of: dict[str, list[np.ndarray]] = {}
+    largest_of: dict[str, float] = {}
     for trial, parts in zip(problem.trials, residuals, strict=True):
         for channel, r in zip(trial.channels, parts, strict=True):
-            one = squares.setdefault(channel.name, [0.0, 0.0, 0.0])
-            one[0], one[1] = one[0] + float(np.sum(r * r)), one[1] + r.size
-            one[2] = max(one[2], float(np.abs(channel.values).max()))
+            parts_of.setdefault(channel.name, []).append(r.ravel())
+            largest_of[channel.name] = max(largest_of.get(channel.name, 0.0), float(np.abs(channel.values).max()))
+    every = {name: np.concatenate(parts) for name, parts in parts_of.items()}
+    sizes = {
+        name: float(np.mean(r * r)) if loss == "linear" else (NORMAL * float(np.median(np.abs(r)))) ** 2
+        for name, r in every.items()
+    }
     found = []
     for trial, own in zip(problem.trials, before, strict=True):
         new = []
         for channel, old in zip(trial.channels, own, strict=True):
-            s, n, largest = squares[channel.name]
-            share = n * (1.0 - count / total) if total > count else 0.0  # degrees of freedom, by the share of numbers
-            estimated = np.sqrt(s / share) if share > 0 else old
-            new.append(channel.noise or max(float(estimated), 1e-12 * largest) or old)
+            share = 1.0 - count / total if total > count else 0.0  # degrees of freedom, by the share of numbers
+            estimated = np.sqrt(sizes[channel.name] / share) if share > 0 else old
+            new.append(channel.noise or max(float(estimated), 1e-12 * largest_of[channel.name]) or old)
         found.append(new)
     return found
 

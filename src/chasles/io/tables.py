@@ -25,6 +25,7 @@ from chasles.model.suggestion import meant
 LARGEST = 16_000_000  # bytes
 MOST = 2000  # rows: a table becomes part of the model's text
 FIELDS = ("file", "x", "y", "kind")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d*(?:[eE][-+]?\d+)?\s*")
 _TITLE = re.compile(r"\s*(.*?)\s*(?:[\[(]\s*(.*?)\s*[\])])?\s*")
 
 
@@ -84,7 +85,8 @@ class TitledRows(NamedTuple):
 
 
 def titled_rows(path: Path, most: int, least: int = 2) -> TitledRows:
-    """Read a CSV file. Cells are separated by commas, semicolons or tabs; lines with # are comments."""
+    """Read a CSV file. Cells are separated by commas, semicolons or tabs; lines with # are comments. Between semicolons
+    and tabs, numbers may have decimal commas."""
     try:
         if not path.is_file() and path.exists():  # reading from a pipe would wait for ever
             raise ValueError(f"{path.name} is a folder, a pipe or a device; expected a file")
@@ -94,7 +96,7 @@ def titled_rows(path: Path, most: int, least: int = 2) -> TitledRows:
     except OSError as error:
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not UTF-8 text") from None
+        raise ValueError(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8") from None
     every = enumerate(text.splitlines(), 1)
     numbered = [(number, line) for number, line in every if line.strip() and not line.lstrip().startswith("#")]
     lines = [line for _, line in numbered]
@@ -108,9 +110,16 @@ def titled_rows(path: Path, most: int, least: int = 2) -> TitledRows:
     if len(rows) + 1 != len(lines):
         raise ValueError(f"{path.name} has a cell over several lines; expected one row in each line")
     titles = [_TITLE.fullmatch(title) for title in header]
+    if separator != "," and not any("." in cell for row in rows for cell in row):  # beside points, commas group digits
+        rows = [[_with_point(cell) for cell in row] for row in rows]
     names = [found.group(1) if found else "" for found in titles]
     units = [(found.group(2) if found else None) or "" for found in titles]
     return TitledRows(names, units, rows, [number for number, _ in numbered[1:]])
+
+
+def _with_point(cell: str) -> str:
+    """A number with a point for its decimal comma, as European programs write it; other cells stay as they are."""
+    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell
 
 
 def _columns(path: Path, given: TitledRows, wanted: list[Any], asked: str = "") -> list[tuple[float, ...]]:

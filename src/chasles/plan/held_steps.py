@@ -109,12 +109,28 @@ class HeldSteps(InputRange):
         """Of each step from its own point, (steps, size)."""
         return self._roll(points, inputs, h, False)
 
-    def _roll(self, points: np.ndarray, inputs: np.ndarray, h: float, follow: bool) -> np.ndarray:
+    def off_halves(self, points: np.ndarray, inputs: np.ndarray, h: float) -> np.ndarray:
+        """How far each step ends from where it ends if it is taken as two halves: turns and shifts relative to the
+        largest of the whole motion, velocities to the largest of the motion, (steps,)."""
+        begin, half = self.times(h), 0.5 * h
+        middle = self._roll(points, inputs, half, False, begin)
+        ends = self._roll(middle, inputs, half, False, begin + half)
+        off = np.abs(self.change(ends, points[1:]))
+        (q, v), length = self.split(points), h * self.count
+        way = np.abs(self.mechanism.difference(q, np.broadcast_to(q[0], q.shape))).max(initial=0.0)
+        fastest = np.abs(v).max(initial=0.0)
+        scales = np.repeat([max(way, fastest * h), max(fastest, way / length)], self.nv)
+        found: np.ndarray = (off / np.maximum(scales, np.finfo(float).tiny)).max(axis=1, initial=0.0)
+        return found
+
+    def _roll(
+        self, points: np.ndarray, inputs: np.ndarray, h: float, follow: bool, times: np.ndarray | None = None
+    ) -> np.ndarray:
         results, forces = np.empty((len(inputs), len(self.first))), np.ascontiguousarray(self.actuation.along(inputs))
         with self.dynamics.calling(), np.errstate(all="ignore"):
             roll(
                 *self.loop,
-                *(self.times(h), h, points, results, forces, follow, self.f0, self.memory),
+                *(self.times(h) if times is None else times, h, points, results, forces, follow, self.f0, self.memory),
                 *(self.stepper.address, self.p, self.dynamics.control.start),
             )
         return results

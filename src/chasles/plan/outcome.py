@@ -12,6 +12,8 @@ from chasles.caution import warn
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 
+COARSE = 5e-3  # sum of errors of steps, relative to the motion: more is another motion
+
 
 class InfeasibleError(ValueError):
     """No motion was found that satisfies the limits. `violations`: by how much each is violated, by name."""
@@ -30,6 +32,18 @@ def warn_unsettled(iterations: int, why: str) -> None:
         f"plan: the motion satisfies its limits, but no minimum was found in {iterations} iterations: {why}; its cost "
         "may be far from the least. Give more iterations or another guess"
     )
+
+
+def warn_coarse(held: Any, points: np.ndarray, inputs: np.ndarray, h: float) -> None:
+    """Warn of steps that are so long that the motion is not one of the system."""
+    off = held.off_halves(points, inputs, h)
+    if not np.isfinite(off).all() or off.sum() > COARSE:
+        worst = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
+        warn(
+            f"plan: steps of {h:.3g} s are too long: taken as two halves they end elsewhere, in sum by {off.sum():.2g} "
+            f"of the motion, most at t = {held.times(h)[worst]:.4g} s. Under these inputs the system moves otherwise "
+            "(plan.run.certificate); take more steps, or a method of higher order"
+        )
 
 
 @dataclass(frozen=True)

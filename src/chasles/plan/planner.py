@@ -14,7 +14,7 @@ from chasles.model.system import System
 from chasles.plan.account import Account, violated
 from chasles.plan.ddp import STIFF_FACTOR, STIFF_MOST, Ddp
 from chasles.plan.held_steps import HeldSteps, InputRange
-from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_unsettled
+from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_coarse, warn_unsettled
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
 from chasles.relative.loop.closed import ClosedMechanism
@@ -76,6 +76,7 @@ def optimize(
     points, inputs, off, settled = _solve(solver, points, inputs, tolerance, iterations)
     if not settled:
         warn_unsettled(len(solver.history), "the iterations were not enough")
+    warn_coarse(held, points, inputs, solver.duration / held.count)
     course = solver.course(points, inputs, solver.duration)
     return PlannedMotion(
         *(course.t, course.q, course.v, inputs, account.cost(course), off, len(solver.history)),

@@ -15,7 +15,7 @@ from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
-from chasles.plan.outcome import PlannedMotion, warn_unsettled
+from chasles.plan.outcome import PlannedMotion, warn_coarse, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
     durations_of,
@@ -237,9 +237,11 @@ class Shooting(NodeProgram):
         if self.off is None:
             raise no_motion(solution.iterations)
         inputs = np.ascontiguousarray(np.clip(self.u, *self.bounds))
-        q, v = self.held.split(self.held.roll(inputs, self.h))
+        points = self.held.roll(inputs, self.h)
+        q, v = self.held.split(points)
         course = Course(self.t, q, v, inputs, self.count * self.h)
         violations = self.require(course, 0.0, tolerance, solution)
+        warn_coarse(self.held, points, inputs, self.h)
         if solution.problem:
             warn_unsettled(solution.iterations, solution.problem)
         return PlannedMotion(

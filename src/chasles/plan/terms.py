@@ -68,9 +68,12 @@ def final(what: MotionQuantity, weight: ArrayLike = 1.0) -> Wish:
     return tracking(what, weight, END)
 
 
-def keep(what: MotionQuantity, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, when: When = ALWAYS) -> MotionLimit:
-    """low <= r <= high at all nodes, at the end, or at fractions of the duration."""
-    least, most = (np.asarray(x, dtype=float) for x in (low, high))
+def keep(
+    what: MotionQuantity, low: ArrayLike | None = None, high: ArrayLike | None = None, when: When = ALWAYS
+) -> MotionLimit:
+    """low <= r <= high at all nodes, at the end, or at fractions of the duration. None: no limit on this side."""
+    least = np.asarray(-np.inf if low is None else low, dtype=float)
+    most = np.asarray(np.inf if high is None else high, dtype=float)
     if np.isnan(least).any() or np.isnan(most).any() or (least > most).any():
         raise ValueError(f"{CALLER}: keep has low {low!r} and high {high!r}; expected low <= high")
     return MotionLimit(_quantity("keep", what), least, most, _when("keep", when))

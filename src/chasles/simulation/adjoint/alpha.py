@@ -11,57 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates
+from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
 from chasles.constrained.group import on_se3
-from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.lie import se3, so3
-from chasles.simulation.adjoint.factors import BalancedFactors
+from chasles.lie import so3
+from chasles.simulation.adjoint.chart_slopes import ChartSlopes, chart_of, lifted
+from chasles.simulation.adjoint.factors import SURPLUS, BalancedFactors
+from chasles.simulation.adjoint.replay import Replayed
+from chasles.simulation.adjoint.step_form import EquationColumns
+from chasles.simulation.adjoint.velocity_back import VelocitiesBack
+from chasles.simulation.adjoint.weights import Weighed, Weights
 
-CHUNK, NUMBERS = 64, 4e5  # steps whose derivatives are in memory at once, and numbers of their matrices
-
-
-class Replayed(NamedTuple):
-    """What generalized alpha had at its points (points, ...) and in its steps (steps, ...)."""
-
-    h: np.ndarray
-    before: np.ndarray  # the step before each step
-    q: np.ndarray
-    v: np.ndarray
-    rate: np.ndarray  # V'
-    a: np.ndarray
-    lam: np.ndarray  # in the order of the tiles, as ζ is
-    angles: np.ndarray
-    zeta: np.ndarray
-    x: np.ndarray
-    star: np.ndarray
-    first: np.ndarray  # x'
-    second: np.ndarray  # x''
-
-
-def replay(stepper: ConstrainedStepper) -> Replayed:
-    """Take the steps of a run again, one by one."""
-    mechanism, n = stepper.mechanism, stepper.mechanism.n
-    row_nodes = mechanism.elimination.order[mechanism._node]
-    points: list[tuple[np.ndarray, ...]] = []
-    steps: list[tuple[np.ndarray, ...]] = []
-    state, vectors = stepper.state, stepper.scheme.vectors.split(stepper.vectors, stepper.packed)  # views
-
-    def keep() -> None:
-        parts = state.point[: 7 * n], state.point[7 * n : 13 * n], state.rate_n, state.a_n
-        lam = state.lam.reshape(-1, 3)[stepper.structure.nodes].ravel()
-        points.append((*(part.copy() for part in parts), lam, state.point[13 * n : -1].copy()))
-
-    keep()
-    while len(steps) < stepper.plan.steps:
-        stepper.take(1)
-        zeta = state.zeta.reshape(-1, 3)[row_nodes].ravel()
-        steps.append((zeta, *(part.copy() for part in (vectors.x, vectors.star, vectors.rate, vectors.second))))
-        keep()
-    h = np.full(len(steps), stepper.plan.step)
-    h[-1] = stepper.plan.last
-    of_points, of_steps = ([np.array(part) for part in zip(*rows, strict=True)] for rows in (points, steps))
-    return Replayed(h, np.concatenate([[stepper.first], h[:-1]]), *of_points, *of_steps)
+CHUNK, NUMBERS = 16, 4e6  # steps whose derivatives are in memory at once, and how many these may be
 
 
 class Cotangents(NamedTuple):
@@ -73,85 +34,11 @@ class Cotangents(NamedTuple):
     a: np.ndarray
 
 
-class Weights(NamedTuple):
-    """What residuals at a state are multiplied with: of motion, of the shift x (along the chart), of places, of
-    speeds and of changes. The derivative by a parameter is that of minus their sum."""
-
-    motion: np.ndarray
-    shift: np.ndarray
-    place: np.ndarray
-    speed: np.ndarray
-    change: np.ndarray
-
-
-def ad_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """ad of the algebra of each body, (..., bodies, 6, 6)."""
-    out = se3.ad(x)
-    out[..., ~turning, 3:, :] = 0.0
-    return out
-
-
-def onward_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """dexp_{-x} of each body."""
-    out = se3.dexp(-x)
-    out[..., ~turning, 3:, :3], out[..., ~turning, 3:, 3:] = 0.0, np.eye(3)
-    return out
-
-
-def back_of(turning: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Ad of exp(-x) of each body."""
-    out = se3.Ad(se3.exp(-x))
-    out[..., ~turning, 3:, :3], out[..., ~turning, 3:, 3:] = 0.0, np.eye(3)
-    return out
-
-
-class ChartSlopes(NamedTuple):
-    """Derivatives of V, V' and of a - V' by x*, x' and x'' or a (bodies, 6, 6), of the displacement by x, and of where
-    it leads by where it begins."""
-
-    v_star: np.ndarray
-    v_first: np.ndarray
-    rate_star: np.ndarray
-    rate_first: np.ndarray
-    rate_second: np.ndarray
-    a_star: np.ndarray
-    a_off: np.ndarray
-    onward: np.ndarray
-    back: np.ndarray
-
-
-def chart_of(turning: np.ndarray, local: bool, *given: np.ndarray) -> ChartSlopes:
-    """Of `alpha_formulas.trial_state` and `carry_on`, at x, x*, x', x'' and a - x''."""
-    x, star, first, second, off = given
-    one = np.broadcast_to(np.eye(6), (*x.shape, 6))
-    none = np.zeros_like(one)
-    onward, back = onward_of(turning, x), back_of(turning, x)
-    if not local:
-        return ChartSlopes(none, one, none, none, one, none, one, onward, back)
-
-    def along(y: np.ndarray) -> np.ndarray:
-        """∂ lift(x*, y) / ∂x*."""
-        ad_y, inner = ad_of(turning, y), (ad_star @ y[..., None])[..., 0]
-        return 0.5 * ad_y - (ad_of(turning, inner) + ad_star @ ad_y) / 6
-
-    ad_star, ad_first = ad_of(turning, star), ad_of(turning, first)
-    lift = one - 0.5 * ad_star + ad_star @ ad_star / 6
-    inner = (ad_star @ first[..., None])[..., 0]
-    rate_star = along(second) - ad_first @ ad_first / 6
-    rate_first = (ad_first @ ad_star - ad_of(turning, inner)) / 6
-    return ChartSlopes(along(first), lift, rate_star, rate_first, lift, along(off), lift, onward, back)
-
-
-def times(block: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Blocks (bodies, 6, 6), transposed, times (6 bodies)."""
-    return np.einsum("ijk,ij->ik", block, y.reshape(-1, 6)).ravel()
-
-
 class PointSlopes(NamedTuple):
     """The equations at points (points, ...), as columns for each of 6 numbers of each body: how they follow its pose
-    and velocity, all residuals (bodies, 6, numbers); the Jacobian of the constraints by (ω in the body, r' in space),
-    (bodies, 6, rows), and the rotations to these; and what turns with the bodies of the shift of the step that begins
-    there (bodies, 3, 3)."""
+    and velocity, all residuals (bodies, 2, 3, numbers); the Jacobian of the constraints by (ω in the body, r' in
+    space), (bodies, 6, rows), and the rotations to these; and what turns with the bodies of the shift of the step that
+    begins there (bodies, 3, 3)."""
 
     by_pose: np.ndarray
     by_velocity: np.ndarray
@@ -174,28 +61,70 @@ class AlphaAdjoint:
     def __init__(self, residuals: BodyResiduals, method: GeneralizedAlpha, run: Replayed):
         self.residuals, self.run, self.method = residuals, run, method
         self.n, self.turning = residuals.n, on_se3(residuals.mechanism)
-        self.metric, self.columns = residuals.metric(method.metric), EquationColumns(residuals, method.index == 2)
+        # with rows that depend on others, index 2 is index 3 with velocities projected (`generalized_alpha`)
+        self.onto = method.index == 2 and bool(residuals.mechanism.redundant)
+        two = method.index == 2 and not self.onto
+        self.metric, self.columns = residuals.metric(method.metric), EquationColumns(residuals, two)
+        self.form = self.columns.form(bool(residuals.mechanism.redundant))
         am, af, _, _ = method.coefficients
         self.shares = Shares((1.0 - af) / (1.0 - am), af / (1.0 - am), am / (1.0 - am))
+        self.account: list[Weighed] = []
 
-    def back(self, kicks: tuple[np.ndarray, np.ndarray], states: MovingStates) -> tuple[Cotangents, Weights]:
-        """Cotangents of the start, and the weights of the residuals at the points (points, ...). kicks: cotangents that
-        the points but the first have, by δ and V. states: of all points, with ζ of the step that begins there."""
+    def back(self, kicks: tuple[np.ndarray, np.ndarray], states: MovingStates) -> Cotangents:
+        """Cotangents of the start; `account` gets states with the weights of their residuals, those of the points
+        first. kicks: cotangents that the points but the first have, by δ and V. states: of all points, with ζ of the
+        step that begins there."""
         size, rows, count = 6 * self.n, len(self.residuals.rows), len(states.t)
         weights = Weights(*(np.zeros((count, k)) for k in (size, size, rows, rows, rows)))
+        solved = states._replace(v=self._solved_velocities(states.v))
+        self.account = [Weighed(solved, weights)]
         given = np.zeros((self.n, 4, 6))  # of each body by δ, V, V' and a
-        steps: StepsBack | None = None
-        chunk = int(np.clip(NUMBERS / self.columns.ends[-1] ** 2, 8, CHUNK))
+        chunk = int(np.clip(NUMBERS / (12 * self.n * self.residuals.size), 2, CHUNK))
         for last in range(count - 1, 0, -chunk):
             part = slice(max(last - chunk, 0), last)
-            points = self._points(MovingStates(*(x[part.start : last + 1] for x in states)))
-            steps = StepsBack(self, part, self._charts(part), points, steps)
-            for k in range(last, part.start, -1):
-                given[:, 0] += kicks[0][k].reshape(-1, 6)
-                given[:, 1] += kicks[1][k].reshape(-1, 6)
-                given = steps.back(k - 1 - part.start, given)
+            points = self._points(MovingStates(*(x[part.start : last + 1] for x in solved)))
+            steps = StepsBack(self, part, self._charts(part), points)
+            ends = slice(part.start + 1, last + 1)
+            projected = self._velocities(states, ends, solved.v[ends], states.v[ends]) if self.onto else None
+            changes = self._changes(states, part) if self.run.follows[part].any() else None
+            for k in range(last - 1, part.start - 1, -1):
+                given[:, 0] += kicks[0][k + 1].reshape(-1, 6)
+                given[:, 1] += kicks[1][k + 1].reshape(-1, 6)
+                if projected is not None:
+                    given[:, 1], turn = projected.back(k - part.start, given[:, 1])
+                    given[:, 0] += turn
+                given = steps.back(k - part.start, given)
+                if changes is not None and self.run.follows[k]:
+                    share = (self.run.h[k] / self.run.before[k]) ** 2
+                    v, turn = changes.back(k - part.start, (1.0 - share) * given[:, 1])
+                    given[:, 1] = share * given[:, 1] + v
+                    given[:, 0] += turn
             steps.weigh(weights, part)
-        return Cotangents(*given.transpose(1, 0, 2).reshape(4, size)), weights
+            self.account += [one for each in (projected, changes) if each is not None for one in each.account]
+        return Cotangents(*given.transpose(1, 0, 2).reshape(4, size))
+
+    def _solved_velocities(self, v: np.ndarray) -> np.ndarray:
+        """Velocities at which the equations of the points hold: those before they are projected."""
+        if not self.onto or len(v) == 1:
+            return v
+        star, first = (x.reshape(-1, self.n, 6) for x in (self.run.star, self.run.first))
+        ends = lifted(self.turning, self.method.local, star, first)
+        return np.concatenate([v[:1], ends.reshape(len(ends), -1)])
+
+    def _velocities(self, states: MovingStates, at: slice, given: np.ndarray, on: np.ndarray) -> VelocitiesBack:
+        count = len(given)
+        poses = {name: getattr(states, name)[at] for name in ("t", "angles", "q")}
+        return VelocitiesBack(
+            self.residuals, made_states(self.residuals.mechanism, count, forced=np.zeros(count), **poses), given, on
+        )
+
+    def _changes(self, states: MovingStates, part: slice) -> VelocitiesBack:
+        """Velocities of points where the step changes, and those on the constraints that they are compared with."""
+        mechanism, v, on = self.residuals.mechanism, states.v[part], states.v[part].copy()
+        for k in np.flatnonzero(self.run.follows[part]):
+            t, q, angles = (getattr(states, name)[part][k] for name in ("t", "q", "angles"))
+            on[k] = mechanism.project(q.reshape(-1, 7), v[k].reshape(-1, 6), float(t), angles)[1].ravel()
+        return self._velocities(states, part, v, on)
 
     def _charts(self, part: slice) -> ChartSlopes:
         """Of some steps, (steps, bodies, 6, 6)."""
@@ -209,7 +138,7 @@ class AlphaAdjoint:
         residuals, columns = self.residuals, self.columns
         values, (by_pose, by_velocity) = residuals.columns(states)
         R = residuals.rotations(states.q)
-        in_space = by_velocity[..., columns.speed].copy()
+        in_space = by_velocity[..., columns.speed].reshape(len(R), self.n, 6, -1)
         in_space[:, :, 3:] = R @ in_space[:, :, 3:]
         shift = self.metric * values.shift.reshape(len(R), self.n, 6)
         pushed = (R.transpose(0, 1, 3, 2) @ -shift[..., 3:, None])[..., 0]
@@ -217,30 +146,12 @@ class AlphaAdjoint:
         return PointSlopes(by_pose, by_velocity, in_space, R, so3.hat(pushed))
 
 
-class EquationColumns:
-    """Where residuals are that generalized alpha solves for: of motion, of what is held (rows of constraints, and
-    accelerations of rotors), and of places with index 2. Rows without an equation are left out."""
-
-    def __init__(self, residuals: BodyResiduals, two: bool):
-        rows, edges = residuals.rows, residuals.edges
-        self.size, self.two = 6 * residuals.n, two
-        self.held = np.flatnonzero(residuals.measured | residuals.rotors)
-        self.measured = np.flatnonzero(residuals.measured)
-        self.rotors = np.flatnonzero(residuals.rotors[self.held])  # of those that are held
-        self.others = np.flatnonzero(residuals.measured[self.held])
-        self.speed, self.change = edges[2] + rows[self.held], edges[3] + rows[self.held]
-        self.shift = slice(edges[0], edges[1])
-        self.ends = np.cumsum([self.size, len(self.held), len(self.measured) if two else 0]).tolist()
-
-
 class StepsBack:
     """Steps of generalized alpha one after the other, with their derivatives. All that does not depend on cotangents is
     found for all of them at once: NumPy takes as long for one."""
 
-    def __init__(
-        self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes, later: StepsBack | None
-    ):
-        """points: where the steps of this part begin and end, one more than steps; later: the part behind."""
+    def __init__(self, adjoint: AlphaAdjoint, part: slice, chart: ChartSlopes, points: PointSlopes):
+        """points: where the steps of this part begin and end, one more than steps."""
         self.adjoint, self.method, self.chart, self.where = adjoint, adjoint.method, chart, adjoint.columns
         h, before = (x[part, None, None, None] for x in (adjoint.run.h, adjoint.run.before))
         self.ratio, self.h, self.n, self.size = h / before, h, adjoint.n, 6 * adjoint.n
@@ -248,31 +159,29 @@ class StepsBack:
         self.slopes, self.shift = self._slopes(points), points.by_pose[:-1, ..., self.where.shift]
         self.unknowns, self.onto = self._unknowns(), self._onto()
         self.moved = self._moved(points) if self.where.two else np.zeros((len(h), self.size, 0))
-        self.matrix = self._matrix(points.in_space[1:])
-        self.found, self.of_x = np.zeros(self.matrix.shape[:2]), np.zeros((len(h), self.size))
-        self.factors: BalancedFactors = BalancedFactors(self.matrix, later.factors if later else None)
+        self.found, self.of_x = np.zeros((len(h), self.where.ends[-1])), np.zeros((len(h), self.size))
+        self.factors = self._factors(points.in_space[1:])
 
     def _slopes(self, points: PointSlopes) -> np.ndarray:
-        """Derivatives of the equations by pose, V and V' of each body (steps, bodies, 18, equations)."""
-        where, (one, two, three), rotors, others = self.where, self.where.ends, self.where.rotors, self.where.others
-        by_pose, by_velocity = points.by_pose[1:], points.by_velocity[1:]
-        out = np.zeros((len(self.h), self.n, 3, 6, three))
-        out[:, :, 0, :, :one], out[:, :, 1, :, :one] = by_pose[..., :one], by_velocity[..., :one]
+        """Derivatives by pose, V and V' of each body, of the equations that follow it (steps, bodies, 18, most)."""
+        where, (at, counts) = self.where, self.where.equations
+        body, (side, number) = np.arange(self.n)[:, None, None], np.divmod(np.arange(6)[:, None], 3)
+        of_places = where.of_places[at][:, None]
+        by_pose = points.by_pose[1:, body, side, number, where.by_pose[at][:, None]]
+        by_velocity = points.by_velocity[1:, body, side, number, where.by_velocity[at][:, None]]
+        out = np.zeros((len(self.h), self.n, 3, 6, at.shape[1]))
+        out[:, :, 0] = np.where(of_places, by_velocity, by_pose) * counts[:, None]
+        out[:, :, 1] = by_velocity * (counts[:, None] & ~of_places)
         inertia = self.adjoint.residuals.inertia(points.rotations[1:])
         for i in range(self.n):
-            out[:, i, 2, :, 6 * i : 6 * i + 6] = inertia[:, i].transpose(0, 2, 1)
-        held, speed, jacobian = out[..., one:two], where.speed[others], by_velocity[..., where.speed]
-        if where.two:
-            held[:, :, 0, :, others] = np.moveaxis(by_pose[..., speed], -1, 0)
-            held[:, :, 1, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
-            out[:, :, 0, :, two:] = jacobian[..., others]
-        else:
-            held[:, :, 0, :, others] = np.moveaxis(jacobian[..., others], -1, 0)
-        if len(rotors):
-            change = where.change[rotors]
-            for k, part in enumerate((by_pose[..., change], by_velocity[..., change], jacobian[..., rotors])):
-                held[:, :, k, :, rotors] = np.moveaxis(part, -1, 0)
-        return out.reshape(len(self.h), self.n, 18, three)
+            own = int(np.searchsorted(at[i][counts[i]], 6 * i))
+            out[:, i, 2, :, own : own + 6] = inertia[:, i].transpose(0, 2, 1)
+        if len(where.rotors):
+            rotors = np.zeros(where.ends[-1], dtype=int)
+            rotors[where.ends[0] + where.rotors] = where.speed[where.rotors]
+            column = rotors[at][:, None]
+            out[:, :, 2] += points.by_velocity[1:, body, side, number, column] * ((column > 0) & counts[:, None])
+        return out.reshape(len(self.h), self.n, 18, -1)
 
     def _unknowns(self) -> np.ndarray:
         """Changes of the result (δ, V, V' and a of each body) by its x'', (steps, bodies, 24, 6)."""
@@ -306,29 +215,43 @@ class StepsBack:
         blocks[:, :, 3:] = self.rotations.transpose(0, 1, 3, 2) @ blocks[:, :, 3:]
         return (self.chart.onward @ blocks).reshape(len(self.h), self.size, -1)
 
-    def _matrix(self, in_space: np.ndarray) -> np.ndarray:
-        """Kᵀ: x'', λ and ζ by the equations."""
-        (one, two, three), count = self.where.ends, len(self.h)
-        out = np.zeros((count, three, three))
+    def _factors(self, in_space: np.ndarray) -> BalancedFactors:
+        """Of Kᵀ: x'', λ and ζ by the equations. in_space: Jacobians of the constraints where the steps end."""
+        where, (one, two, _), count = self.where, self.where.ends, len(self.h)
+        redundant = bool(self.adjoint.residuals.mechanism.redundant)
+        form, chosen, first = self.adjoint.form
+        body = np.arange(self.n)[:, None, None]
         followed = self.unknowns[:, :, :18].transpose(0, 1, 3, 2) @ self.slopes
-        out[:, :one] = followed.reshape(count, one, three)
-        out[:, one:two, :one] = in_space.reshape(count, one, -1).transpose(0, 2, 1)
-        rotors = one + self.where.rotors
-        out[:, rotors, rotors] -= 1.0
-        if self.where.two:
-            by_pose = self.slopes[:, :, :6].reshape(count, one, three)
-            out[:, two:] = self.moved.transpose(0, 2, 1) @ by_pose
+        held = in_space[:, body, np.arange(6)[:, None], where.rows.at[:, None]]
+        moved = np.zeros((count, 0))
+        if where.two:
+            blocks = self.moved.reshape(count, self.n, 6, -1)[:, body, np.arange(6), where.places.at[..., None]]
+            moved = blocks @ self.slopes[:, :, :6]
+        diagonal = np.zeros((count, two - one if redundant else len(where.rotors)))
+        diagonal[:, where.rotors if redundant else slice(None)] = -1.0
+        parts = [part.reshape(count, -1) for part in (followed, held, moved, diagonal)]
+        numbers = np.add.reduceat(np.concatenate(parts, axis=1)[:, chosen], first, axis=1)
+        return BalancedFactors(form, numbers, self._surplus(in_space) if redundant else None)
+
+    def _surplus(self, in_space: np.ndarray) -> np.ndarray:
+        """What is added to the diagonal of Kᵀ for its factor where rows depend on others: parts of that of
+        -J M⁻¹ Jᵀ, as x'' moves the bodies."""
+        (one, two, three), inverse = self.where.ends, self.adjoint.residuals.metric("mass")
+        out, reach = np.zeros((len(self.h), three)), self.h[:, 0, 0] ** 2 * self.method.coefficients[3]
+        size = np.einsum("sijr,ij->sr", in_space**2, inverse)
+        out[:, one:two] = -SURPLUS * self.adjoint.shares.of_second * reach * size
+        out[:, one + self.where.rotors] = 0.0
         return out
 
     def back(self, k: int, given: np.ndarray) -> np.ndarray:
         """Cotangents (bodies, 4, 6) of what step k began with, from those of its result."""
-        n, size, bar = self.n, self.size, np.zeros(self.matrix.shape[1])
+        n, size, bar = self.n, self.size, np.zeros(self.where.ends[-1])
         bar[:size] = (given.reshape(n, 1, 24) @ self.unknowns[k]).ravel()
         if self.where.two:
             bar[self.where.ends[1] :] = given[:, 0].ravel() @ self.moved[k]
         w = self.factors.solve(k, bar)
         own = given.copy()
-        own[:, :3] -= (self.slopes[k].reshape(18 * n, -1) @ w).reshape(n, 3, 6)
+        own[:, :3] -= (self.slopes[k] @ w[self.where.equations.at][..., None]).reshape(n, 3, 6)
         begin = (own.reshape(n, 1, 24) @ self.onto[k]).reshape(n, 4, 6)
         self.found[k] = w
         if self.where.two:
@@ -342,7 +265,7 @@ class StepsBack:
         chart."""
         pushed = moved.copy()
         pushed[:, 3:] = (self.rotations[k] @ moved[:, 3:, None])[..., 0]
-        out = self.shift[k] @ (-self.adjoint.metric * pushed).ravel()
+        out = (self.shift[k] @ (-self.adjoint.metric * pushed).ravel()).reshape(-1, 6)
         out[:, :3] += (moved[:, None, 3:] @ self.turned[k])[:, 0]
         return out
 

@@ -7,20 +7,20 @@ import numpy as np
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.cached import cached_property
-from chasles.constrained.run import ConstrainedStepper
-from chasles.constrained.start import Start, nonholonomic_rows
+from chasles.constrained.start import nonholonomic_rows
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.options import Options
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.adjoint.alpha import AlphaAdjoint, Weights, replay
+from chasles.simulation.adjoint.alpha import AlphaAdjoint
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.body_family import BodyFamily
 from chasles.simulation.adjoint.body_pull import pull_joints
 from chasles.simulation.adjoint.body_start import StartBack
-from chasles.simulation.adjoint.constrained_back import Weighed, gathered
 from chasles.simulation.adjoint.pull_memory import pull_memory
+from chasles.simulation.adjoint.replay import Stretch, replay
+from chasles.simulation.adjoint.weights import Weighed, Weights, gathered
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
+from chasles.simulation.motion import motion_stepper
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.periods import held_inputs
 from chasles.simulation.run import Run
@@ -28,35 +28,20 @@ from chasles.simulation.run import Run
 
 def refuse_bodies(run: Run, wanted: tuple[str, ...]) -> None:
     """ValueError for a run in absolute coordinates that has no gradient."""
-    method, mechanism, instead = run.solution.method, run.dynamics.mechanism, 'or coordinates="relative"'
-    if isinstance(method, GeneralizedAlpha):
-        _refuse_alpha(run, instead)
-    elif not isinstance(method, ExplicitStepper.methods):
+    method, instead = run.solution.method, 'or coordinates="relative"'
+    if not isinstance(method, (GeneralizedAlpha, *ExplicitStepper.methods)):
         raise ValueError(
             f"gradient: in absolute coordinates it is for explicit methods and GeneralizedAlpha, not {method}; take "
             "one of these"
         )
-    elif run.dynamics.spatial:
+    if run.dynamics.spatial:
         raise ValueError('gradient: spatial velocities are not differentiated; simulate with trivialization="left"')
-    if mechanism.redundant and isinstance(method, GeneralizedAlpha):
-        raise ValueError(
-            f"gradient: equations of {', '.join(map(repr, mechanism.redundant))} depend on others; in absolute "
-            'coordinates leave out the surplus ones, or take coordinates="relative" or an explicit method'
-        )
     if run.dynamics.tree_order.floating:
         raise ValueError(f"gradient: a loop floats that no joint holds to the ground; give it a free joint, {instead}")
     if "bodies" in wanted:
         raise ValueError("gradient: 'bodies' is for joint coordinates; give the numbers as `parameters`")
     if nonholonomic_rows(run.dynamics, run.solution.y[0], float(run.t[0])).any():
         raise ValueError(f"gradient: rolling and constraints of velocities alone need joint coordinates; {instead[3:]}")
-
-
-def _refuse_alpha(run: Run, instead: str) -> None:
-    method = run.solution.method
-    if run.task.more["step"] is None:
-        raise ValueError(f"gradient: of {method} it is for fixed steps; simulate with step=..., {instead}")
-    if method.project_velocity:
-        raise ValueError(f"gradient: {method} projects velocities, which is not differentiated; take it without")
 
 
 class BodyGradient:
@@ -160,6 +145,8 @@ class BodyAdjoint(BodyGradient):
         self.held, which = held_inputs(run, self.actuation)
         self.which = which[1:] if len(which) > 1 else which  # of each step
         self.inputs = self.held[self.which]
+        if run.task.more["step"] is None:
+            self.notes = ("the steps of the adaptive method are held constant", *self.notes)
 
     def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
         """The gradient by "control" or "inputs"; forces are those of each step."""
@@ -179,11 +166,7 @@ class BodyAdjoint(BodyGradient):
             own = np.flatnonzero(self.which == number)
             steps = slice(int(own[0]), int(own[-1]) + 1)
             points, first = slice(steps.start, min(steps.stop + 1, len(self.run.t))), steps.start
-            pushed = kicks[0][points], kicks[1][points]
-            turn, v, account, self.forces[steps] = self._period(points, number, pushed)
-            parts.append(account)
-            kicks[0][first] += turn
-            kicks[1][first] += v
+            parts += self._period(points, number, (kicks[0][points], kicks[1][points]))
             if answer is not None:
                 weights = self.actuation.back(self.held[[number]], self.forces[steps].sum(axis=0)[None])
                 for part, more in zip(
@@ -193,33 +176,48 @@ class BodyAdjoint(BodyGradient):
         self.turn, self.v = kicks[0][0], kicks[1][0]
         self.states, self.weights = gathered(parts)
 
-    def _period(
-        self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray, Weighed, np.ndarray]:
-        """Of the steps between some points, under one input: cotangents of the first point, the states with the weights
-        of their residuals, and the cotangents of the forces of each step."""
-        run, task, dynamics, method = self.run, self.run.task, self.dynamics, self.run.solution.method
-        t, y, span, step, u = run.t[points], run.solution.y[points], task.span, task.more["step"], task.u
+    def _period(self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]) -> list[Weighed]:
+        """The steps between some points, under one input: states with the weights of their residuals. kicks: cotangents
+        of the points; of the first one they become those of all that follows it. Sets `forces` of each step."""
+        task, dynamics, method = self.run.task, self.dynamics, self.run.solution.method
+        t, more, span, u = self.run.t[points], task.more | {"save": "final", "events": ()}, task.span, task.u
         if task.controller is not None:
-            span = float(t[0]), float(t[-1])
-            step, u = min(step, span[1] - span[0]), self.actuation.along(self.held[number])
-        problem = dynamics.under(u)
+            span, u = (float(t[0]), float(t[-1])), self.actuation.along(self.held[number])
+            if more["step"] is not None:
+                more["step"] = min(more["step"], span[1] - span[0])
         with dynamics.calling():
-            stepper = ConstrainedStepper(problem, method, span, y[0], Options(step, save="final"))
-            steps = replay(stepper)
-        count = len(steps.q)
-        zeta = np.concatenate([steps.zeta, np.zeros((1, steps.zeta.shape[1]))])
-        given = {"t": t, "angles": steps.angles, "q": steps.q, "v": steps.v, "rate": steps.rate, "lam": steps.lam}
+            stepper = motion_stepper(dynamics, method, span, self.run.solution.y[points.start], u, **more)
+            stretches = replay(stepper, t)
+        parts, last = [], len(t) - 1
+        for stretch in reversed(stretches):
+            first = last - len(stretch.t) + 1
+            own = slice(first, last + 1)
+            turn, v, account = self._stretch(stretch, u, (kicks[0][own], kicks[1][own]))
+            steps = slice(points.start + first, points.start + max(last, first + 1))
+            self.forces[steps] = self._of_forces(account, len(stretch.t))
+            kicks[0][first] += turn
+            kicks[1][first] += v
+            parts.append(account)
+            last = first
+        return parts
+
+    def _stretch(
+        self, stretch: Stretch, u: np.ndarray | None, kicks: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, Weighed]:
+        """Cotangents of the first point, and states with the weights of their residuals."""
+        steps, method, count = stretch.steps, self.run.solution.method, len(stretch.t)
+        given = {"t": stretch.t, "angles": steps.angles, "q": steps.q, "v": steps.v, "rate": steps.rate}
         if u is not None:
             given["controls"] = np.broadcast_to(u, (count, len(u)))
-        states = made_states(self.mechanism, count, **given, zeta=zeta)
-        found, weights = AlphaAdjoint(self.residuals, method, steps).back(kicks, states)
+        if count > 1:
+            given["zeta"] = np.concatenate([steps.zeta, np.zeros((1, steps.zeta.shape[1]))])
+        states = made_states(self.mechanism, count, **given, lam=steps.lam)
+        back = AlphaAdjoint(self.residuals, method, steps)
+        found = back.back(kicks, states)
         # index 3 begins with other velocities than its first point has
-        start = Start(problem, stepper.structure, float(t[0]), stepper.first, y[0], False)
-        begin = StartBack(self.residuals, start, method)
+        begin = StartBack(self.residuals, stretch.begin, method)
         turn, v = begin.back(found)
-        account = gathered([Weighed(states, weights), *begin.account])
-        return turn, v, account, self._of_forces(account, count)
+        return turn, v, gathered([*back.account, *begin.account])
 
     def _of_forces(self, account: Weighed, points: int) -> np.ndarray:
         """Cotangents of forces along the joints in each step, (steps, nv of all joints): the power that the weights

@@ -1,7 +1,5 @@
 """What a gradient in absolute coordinates asks of other starts and of systems with other parameters.
 
-States are poses of central frames, which follow masses and inertias. Principal axes may jump where moments are equal,
-and methods do not depend on them: states of a system with other parameters are taken in the axes of the run's own.
 Kinematics are differentiated by differences of eighth order: they are sines and products of lengths.
 """
 
@@ -12,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.absolute.body_residuals import BodyResiduals, MovingStates
+from chasles.absolute.body_residuals import BodyResiduals
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.cached import cached_property
 from chasles.constrained.group import increment
-from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
-from chasles.lie.s3 import compose
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.adjoint.alpha import Weights
+from chasles.simulation.adjoint.weighing import Axes, Weighing
+from chasles.simulation.adjoint.weights import Weighed
 from chasles.simulation.bodies.dynamics import spanning_tree
 from chasles.simulation.closed.sensitivities import ClosedStart
 from chasles.simulation.parameter_family import CENTRAL
@@ -29,35 +26,6 @@ if TYPE_CHECKING:
     from chasles.simulation.adjoint.bodies import BodyGradient
 
 TURN = 1e-2  # [rad or m] of differences
-
-
-class Axes:
-    """From the central axes of one mechanism to those of the same one with other parameters."""
-
-    def __init__(self, base: AbsoluteMechanism, other: AbsoluteMechanism):
-        first, second = (quaternion_to_matrix(m.central[:, :4]) for m in (base, other))
-        self.turn = np.swapaxes(first, -1, -2) @ second
-        self.unit, self.mixed = matrix_to_quaternion(self.turn), base._mixed
-
-    def poses(self, q: np.ndarray) -> np.ndarray:
-        """Poses (states, 7 bodies) in the other axes."""
-        out = q.reshape(len(q), -1, 7).copy()
-        out[..., :4] = compose(out[..., :4], self.unit)
-        return out.reshape(q.shape)
-
-    def vectors(self, x: np.ndarray, back: bool = False) -> np.ndarray:
-        """Velocities (states, 6 bodies) in the other axes, or from there back."""
-        out, turn = x.reshape(len(x), -1, 6).copy(), self.turn if back else np.swapaxes(self.turn, -1, -2)
-        linear = np.where(self.mixed[:, None, None], np.eye(3), turn)
-        out[..., :3] = np.einsum("ijk,sik->sij", turn, out[..., :3])
-        out[..., 3:] = np.einsum("ijk,sik->sij", linear, out[..., 3:])
-        return out.reshape(x.shape)
-
-    def wrenches(self, x: np.ndarray) -> np.ndarray:
-        """(torque in the body, force in space) in the other axes."""
-        out = x.reshape(len(x), -1, 6).copy()
-        out[..., :3] = np.einsum("ikj,sik->sij", self.turn, out[..., :3])
-        return out.reshape(x.shape)
 
 
 class BodyFamily:
@@ -69,7 +37,6 @@ class BodyFamily:
         self.base = adjoint.saved.q[0].reshape(-1, 7)
         closed = compiled(self.mechanism.system)
         self.closed = closed if isinstance(closed, ClosedMechanism) else None
-        self.size: float | None = None
 
     # ------------------------------------------------------------ the start
 
@@ -141,18 +108,37 @@ class BodyFamily:
     def number(self, relative: Mechanism | ClosedMechanism) -> np.ndarray:
         """What a parameter changes, all but the trajectory itself: its derivative is the gradient. Behind it is a
         constant as large as what was added up."""
+        if self.adjoint.family is not None and relative is self.adjoint.family.base:
+            return self.unchanged
+        return self._number(relative)
+
+    @cached_property
+    def unchanged(self) -> np.ndarray:
+        """Of the system of the run."""
+        assert self.adjoint.family is not None
+        return self._number(self.adjoint.family.base)
+
+    def _number(self, relative: Mechanism | ClosedMechanism) -> np.ndarray:
         adjoint, base = self.adjoint, self.mechanism
         other = AbsoluteMechanism(
             relative.system, base.spaces, baumgarte=base.baumgarte, inputs=base.inputs, every_angle=base.every_angle
         )
         residuals, axes = BodyResiduals(other), Axes(base, other)
-        found, size = weighed(residuals, axes, adjoint.states, adjoint.weights, adjoint.metric)
-        total = float(self.started(other, self.q, self.v)) + self.shown(other, axes) - found
+        total = float(self.started(other, self.q, self.v)) + self.shown(other, axes)
+        total -= float(self._weighing.of(residuals, axes).sum())
         total += float(np.sum(adjoint.forces * adjoint.actuation_of(other).along(adjoint.inputs)))
         if self.closed is not None:
             total += self.follow @ self.closing(other, self.q, self.v)
-        self.size = size if self.size is None else self.size
         return np.array([total, self.size])
+
+    @cached_property
+    def _weighing(self) -> Weighing:
+        adjoint = self.adjoint
+        return Weighing(adjoint.residuals, Weighed(adjoint.states, adjoint.weights), adjoint.metric)
+
+    @cached_property
+    def size(self) -> float:
+        return self._weighing.size(self.adjoint.residuals)
 
     def shown(self, other: AbsoluteMechanism, axes: Axes) -> float:
         """The objective's derivatives times the coordinates and velocities of the joints, at the same states."""
@@ -161,24 +147,3 @@ class BodyFamily:
         coordinates, velocities = (part for part in other.joint_states(q, v, states.angles))
         turned = adjoint.tree.tables.configuration.difference(coordinates[:, order.coordinates], self.run.q)
         return float(np.sum(turned * adjoint.by_turns) + np.sum(velocities[:, order.velocities] * adjoint.by_speeds))
-
-
-def weighed(
-    residuals: BodyResiduals, axes: Axes, states: MovingStates, weights: Weights, metric: str
-) -> tuple[float, float]:
-    """Residuals of a mechanism at states in the axes of another one, times their weights: their sum, and how large
-    what is added up is."""
-    turned = states._replace(
-        q=np.ascontiguousarray(axes.poses(states.q)), v=np.ascontiguousarray(axes.vectors(states.v)),
-        rate=np.ascontiguousarray(axes.vectors(states.rate)),
-    )  # fmt: skip
-    found = residuals.at(turned)
-    count, n, R = len(states.t), residuals.n, residuals.rotations(turned.q)
-    shift = -residuals.metric(metric) * found.shift.reshape(count, n, 6)
-    shift[..., 3:] = np.einsum("sikj,sik->sij", R, shift[..., 3:])
-    parts = (
-        axes.wrenches(weights.motion) * found.motion,
-        axes.vectors(weights.shift) * shift.reshape(count, -1),
-        *(w * x for w, x in zip(weights[2:], found[2:5], strict=True)),
-    )
-    return float(sum(part.sum() for part in parts)), float(sum(np.abs(part).sum() for part in parts))

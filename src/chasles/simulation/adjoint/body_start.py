@@ -9,8 +9,10 @@ from chasles.absolute.body_residuals import BodyResiduals, made_states
 from chasles.constrained.group import bracket, moved, on_se3
 from chasles.constrained.start import Start
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.simulation.adjoint.alpha import Cotangents, ad_of, back_of, onward_of, times
+from chasles.simulation.adjoint.alpha import Cotangents
+from chasles.simulation.adjoint.chart_slopes import ad_of, back_of, onward_of, times
 from chasles.simulation.adjoint.constrained_back import ConstrainedBack, at_rest
+from chasles.simulation.adjoint.nearest_back import NearestBack
 
 
 class StartBack(ConstrainedBack):
@@ -29,8 +31,9 @@ class StartBack(ConstrainedBack):
         """Cotangents of the poses and velocities of the start."""
         start, method, h, shape = self.start, self.method, self.h, self.v.shape
         v, rates = self.v, self.rates
-        ahead, behind = start.rates_after(h, v, rates), start.rates_after(-h, v, rates)
-        change = 0.5 * (ahead - behind)
+        ahead = start.rates_after(h, v, rates)
+        behind = rates if start.jump else start.rates_after(-h, v, rates)
+        change = ahead - rates if start.jump else 0.5 * (ahead - behind)
         resolved = start.resolves(change, v, rates)
         change = change if resolved else start.change_in_time(v, rates)
         turn, v_bar, rate_bar = given.turn.copy(), given.v.copy(), given.rate + given.a
@@ -51,7 +54,9 @@ class StartBack(ConstrainedBack):
         rate_bar = rate_bar + h * times(ad_v, twist_bar)
         v_bar = v_bar - h * times(ad_rates, twist_bar)
         if resolved:
-            for side, bar in ((h, 0.5 * change_bar), (-h, -0.5 * change_bar)):
+            sides = ((h, change_bar),) if start.jump else ((h, 0.5 * change_bar), (-h, -0.5 * change_bar))
+            rate_bar = rate_bar - change_bar if start.jump else rate_bar
+            for side, bar in sides:
                 found = self._beside_back(side, bar)
                 turn, v_bar, rate_bar = turn + found[0], v_bar + found[1], rate_bar + found[2]
         else:
@@ -84,11 +89,18 @@ class StartBack(ConstrainedBack):
         turned = mechanism.angles(q)
         angles = turned + 2 * np.pi * np.round((self.start.angles - turned) / (2 * np.pi))
         held = self.start.problem.held
+        nearest = NearestBack(self.residuals, t, q, v, angles) if mechanism.redundant else None
+        if nearest is not None:  # `reactions.on_constraints`
+            q, v = nearest.q, nearest.v.reshape(v.shape)
         rates, multipliers = mechanism.constrained_motion(q, v, held, t, angles)
         given = {"t": t, "angles": angles, "q": q, "v": v, "rate": rates, "lam": multipliers}
         if held is not None:
             given["controls"] = held
-        return self.motion(made_states(mechanism, 1, **given), bar)[:2]
+        turn, v_bar, _ = self.motion(made_states(mechanism, 1, **given), bar)
+        if nearest is not None:
+            turn, v_bar = nearest.back(turn, v_bar)
+            self.account += nearest.account
+        return turn, v_bar
 
     def _onto_back(self, v: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Through velocities that are projected onto the constraints: cotangents of them and of the poses."""

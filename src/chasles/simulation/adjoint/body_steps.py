@@ -12,16 +12,15 @@ from chasles.absolute.body_residuals import MovingStates, made_states
 from chasles.absolute.tables import FIELD, HEAD
 from chasles.constraint.projection import SPEED_SWEEPS, SWEEPS
 from chasles.integrate.explicit_layout import SET
-from chasles.simulation.adjoint.alpha import Weights
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.bodies import BodyGradient
 from chasles.simulation.adjoint.body_pull import pull_addresses
-from chasles.simulation.adjoint.constrained_back import Weighed, gathered
 from chasles.simulation.adjoint.projection_pull import FURTHER
 from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.adjoint.pull_state import ACCOUNT, PULL
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
+from chasles.simulation.adjoint.weights import Weighed, Weights, gathered
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 

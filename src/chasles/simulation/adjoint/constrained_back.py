@@ -3,22 +3,14 @@ methods."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
-from chasles.simulation.adjoint.alpha import Weights, times
+from chasles.simulation.adjoint.chart_slopes import times
 from chasles.simulation.adjoint.factors import solve_transposed
+from chasles.simulation.adjoint.weights import Weighed, Weights
 
 DEPENDENT = 1e-9  # singular values that are smaller, relative, are those of equations that depend on others
-
-
-class Weighed(NamedTuple):
-    """States and what their residuals are multiplied with (`alpha.Weights`)."""
-
-    states: MovingStates
-    weights: Weights
 
 
 class ConstrainedBack:
@@ -101,14 +93,6 @@ class ConstrainedBack:
         size, rows = 6 * self.residuals.n, len(self.residuals.rows)
         none = Weights(*(np.zeros((1, k)) for k in (size, size, rows, rows, rows)))
         self.account.append(Weighed(states, none._replace(**{name: value[None] for name, value in given.items()})))
-
-
-def gathered(account: list[Weighed]) -> Weighed:
-    """All states with their weights, as one."""
-    return Weighed(
-        MovingStates(*(np.concatenate(parts) for parts in zip(*(one.states for one in account), strict=True))),
-        Weights(*(np.concatenate(parts) for parts in zip(*(one.weights for one in account), strict=True))),
-    )
 
 
 def at_rest(residuals: BodyResiduals, t: float, q: np.ndarray, angles: np.ndarray) -> MovingStates:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.kernel.lanes import WIDTH
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.relative.loop.closed import ClosedMechanism, compiled
@@ -83,9 +84,9 @@ def gradient(
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
 
-    The run is one by an explicit method, or one in absolute coordinates by generalized alpha with fixed steps; all its
-    points are saved. The cost does not depend on how many inputs, inertial numbers and initial values there are. Sizes
-    of steps count as constants.
+    The run is one by an explicit method, or one in absolute coordinates by generalized alpha; all its points are saved.
+    The cost does not depend on how many inputs, inertial numbers and initial values there are. Sizes of adaptive steps
+    count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
     _check(run, objective, wanted, system, parameters, slopes)
@@ -121,7 +122,10 @@ def gradient(
                 f"gradient: the derivative by {name!r} is not finite, while the motion is: something in the forces has "
                 "no derivative"
             )
-    return Gradient(sum(part[0] for part in found), parts, adjoint.notes)
+    notes = adjoint.notes
+    if run.task.controller is not None and answer is None and not {*wanted} <= {"control", "inputs"}:
+        notes = (*notes, "the inputs of the controller are held constant; give slopes= for how they follow the state")
+    return Gradient(sum(part[0] for part in found), parts, notes)
 
 
 def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any, slopes: Any) -> None:
@@ -147,6 +151,11 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
     if isinstance(run.dynamics, BodyDynamics):
         refuse_bodies(run, wanted)
+    elif not isinstance(run.solution.method, ExplicitStepper.methods):
+        raise ValueError(
+            f"gradient: in joint coordinates it is for explicit methods, not {run.solution.method}; take one, such as "
+            '"rk4", or for stiff systems GeneralizedAlpha with coordinates="absolute"'
+        )
     elif not _is_plain_tree(run.dynamics.mechanism):
         for name in ("bodies", "gravity"):
             if name in wanted:
