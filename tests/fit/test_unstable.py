@@ -1,10 +1,13 @@
 """Data of motions that are unstable: a fit ends in bounded time, says how far the data is explained, and what to do."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
 import chasles as ch
 from chasles.fit.instability import growth
+from chasles.fit.other_starts import searched
 from chasles.fit.problem import Experiment, problem_of
 from tests.commands import chasles
 
@@ -125,13 +128,22 @@ def test_a_fit_ends_when_its_time_is_over(fallen):
 
 def test_a_search_with_few_values_ends():
     """As few as tell the noise: no part of them does, so all of them are fitted from each start."""
-    t = np.arange(0.0, 1.0, 0.05)
-    run = ch.simulate(upright(0.6, 0.3), (0, t[-1]), [0.5, 0.0], save=t, rtol=1e-9, atol=1e-9)
-    data = {"t": t, "joints.shoulder": run.q[:, 0], "joints.elbow": run.q[:, 1]}
-    start = {"initial.q.shoulder": ch.fit.Unknown(start=0.4), "lower": "0.1:2", "damping": "0:1"}
-    fit = ch.fit.to_data(upright, data, start, max_seconds=60, method="rk4", step=0.05)
+
+    def swing(stiffness=12.0):
+        return ch.System(
+            [ch.Body("bob", 1.0, (0.3, 0, 0), (0.01, 0.01, 0.01))],
+            [ch.revolute("pivot", "ground", "bob", **TURN, stiffness=stiffness)],
+        )
+
+    t = np.arange(20) * 0.075
+    angle = ch.simulate(swing(2.0), (0, t[-1]), save=t, method="rk4", step=0.025).q[:, 0]
+    data = {"t": t, "joints.pivot": angle + 1e-4 * np.random.default_rng(0).normal(size=len(t))}
+    with patch("chasles.fit.solve.searched", wraps=searched) as search:
+        fit = ch.fit.to_data(swing, data, {"stiffness": "0.1:40"}, max_seconds=60, method="rk4", step=0.025)
+    assert search.call_count == 1
     assert "were over" not in fit.message
-    assert abs(fit["damping"] - 0.3) < 0.01
+    assert fit.success
+    assert abs(fit["stiffness"] - 2.0) < 5 * fit.deviations["stiffness"]
 
 
 def test_an_interrupted_fit_keeps_the_best_values(fallen):
