@@ -136,8 +136,9 @@ def test_a_search_with_few_values_ends():
         )
 
     t = np.arange(20) * 0.075
-    angle = ch.simulate(swing(2.0), (0, t[-1]), save=t, method="rk4", step=0.025).q[:, 0]
-    data = {"t": t, "joints.pivot": angle + 1e-4 * np.random.default_rng(0).normal(size=len(t))}
+    run, noise = ch.simulate(swing(2.0), (0, t[-1]), save=t, method="rk4", step=0.025), np.random.default_rng(0)
+    angle, rate = (x[:, 0] + 1e-4 * noise.normal(size=len(t)) for x in (run.q, run.v))
+    data = {"t": t, "joints.pivot": angle, "joints.pivot.velocity": rate}
     with patch("chasles.fit.solve.searched", wraps=searched) as search:
         fit = ch.fit.to_data(swing, data, {"stiffness": "0.1:40"}, max_seconds=60, method="rk4", step=0.025)
     assert search.call_count == 1
