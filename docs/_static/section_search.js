@@ -8,6 +8,7 @@
   const MOST = 15;
   // what words of a question are called here
   const ALSO = {
+    ball: "spherical",
     bouncing: "restitution",
     conserved: "constant",
     cpu: "cores",
@@ -22,6 +23,7 @@
     mobility: "freedom",
     mp4: "animation",
     overconstrained: "redundant",
+    parallel: "cores",
     pitch: "euler",
     regulator: "lqr",
     reproducible: "same",
