@@ -83,6 +83,7 @@ def ensemble(
     check(work, members[0][1])
     check_executor(executor)
     if not callable(model):
+        work.check_units(set or {})
         _try_extremes(work, values, members)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
