@@ -23,8 +23,11 @@ from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble
 from chasles.ensembles.study_file import StoredArrays
 from chasles.ensembles.work import MemberOutcome, Work
+from chasles.io.model_file import Study
+from chasles.io.model_writer import model_text
 from chasles.io.result.lock import Lock
 from tests.commands import chasles
+from tests.relative import closed
 
 ARM = Path(__file__).parent / "arm.toml"
 WANTED = ("final(joints.elbow)", "max(energy.drift)")
@@ -552,8 +555,24 @@ def test_units_of_what_varies_are_those_of_the_parameter(tmp_path):
             ensemble(file, set={"length": given})
     with pytest.raises(ValueError, match=r"--set parameters\.length: is '2 kg', a mass; expected a length"):
         ch.load(file, set={"parameters.length": "2 kg"})
+    assert (Work(str(file)).unit("length"), Work(str(file)).unit("mass")) == ("m", "")
     assert ch.load(file, set={"length": "30 cm"}).parameters["length"] == 0.3
     assert ch.load(file, set={"length": 0.3}).parameters["length"] == 0.3
+
+
+def test_members_in_another_assembly_mode_are_told(tmp_path, recwarn):
+    """Each member searches its own start, from guesses near neutral."""
+    file = tmp_path / "linkage.toml"
+    file.write_text(model_text(Study(closed.four_bar(), {"q": {"A": 1.4}})))
+    options = {"quantities": "initial(joints)", "span": (0, 1e-3), "certificate": False}
+    with pytest.warns(RuntimeWarning, match=r"A = 2.5 \(member 1\) the linkage starts in another assembly"):
+        ensemble(file, set={"initial.q.A": "[1.4, 2.5]"}, **options)
+    starts = [ch.load(file, set={"initial.q.A": angle}).plan().state[:3] for angle in np.linspace(1.4, 2.5, 2)]
+    assert starts[0][2] > 0 > starts[1][2]  # the joint between coupler and rocker bends to one side and to the other
+    recwarn.clear()
+    ensemble(file, set={"initial.q.A": "[1.3, 1.5]"}, **options)
+    ensemble(ARM, set={"length": "[0.4, 0.5]"}, quantities="final(joints.elbow)")
+    assert not [one for one in recwarn if "assembly mode" in str(one.message)]
 
 
 @pytest.mark.parametrize("members", [2_000, pytest.param(10_000, marks=pytest.mark.study)])

@@ -156,7 +156,9 @@ def show(console: Console, found: Any) -> None:
 
 def _members(found: Any, names: list[str]) -> tuple[list[str], list[list[str]]]:
     """What varies and the quantities: a row for each member of a grid, which has no mean that says anything."""
-    head, columns = list(found.parameters), [[f"{x:.6g}" for x in values] for values in found.parameters.values()]
+    units = {name: found.work.unit(name) if found.work else "" for name in found.parameters}
+    head = [f"{name} [{unit}]" if unit else name for name, unit in units.items()]
+    columns = [[f"{x:.6g}" for x in values] for values in found.parameters.values()]
     for name in names:
         numbers = found[name].reshape(len(found), -1)
         head += _labels(found, name, numbers.shape[1])
