@@ -222,7 +222,7 @@ def edge_law(t: Any, poses: Any, twists: Any, parameters: Any, out: Any) -> None
     out[23], out[25] = parameters[0], 1.0
 
 
-def parking() -> Any:
+def parking(smooth: bool = False) -> Any:
     """A car whose wheels do not slip sideways; the free joint stays in the plane by itself."""
     inertia = 1200 * (2.0**2 + 3.0**2) / 12
     bodies = [
@@ -248,7 +248,15 @@ def parking() -> Any:
     limits = [plan.reach(parked), plan.keep(plan.joint("steer"), -np.pi / 4, np.pi / 4)]
     t = 30.0 * (np.arange(100) + 0.5) / 100
     inputs = np.stack([np.where(np.abs(t - 15) > 7.5, 6.0, -6.0), 0.2 * np.sin(2 * np.pi * t / 30)], axis=1)
-    return plan.shoot(system, (0, 30), 100, plan.effort(), limits=limits, inputs=inputs, tolerance=1e-6)
+    found = plan.shoot(system, (0, 30), 100, plan.effort(), limits=limits, inputs=inputs, tolerance=1e-6)
+    if not smooth:
+        return found
+    return plan.collocate(system, (0, 30), 50, plan.effort(), limits=limits, guess=found.q[::2], tolerance=1e-6)
+
+
+def parking_by_collocation() -> Any:
+    """The same, from the motion that was found."""
+    return parking(smooth=True)
 
 
 @ch.law
@@ -288,6 +296,7 @@ PROBLEMS = {
         GalleryPlan("particle on a cylinder", "∫ F² dt", 0.479250, cylinder),
         GalleryPlan("Mississippi steamboat", "∫ Σ T² dt / 40000 s + duration", 269241.9357 / 4e4, steamboat),
         GalleryPlan("parallel parking", "∫ (F² + T²) dt", 320226.9, parking),
+        GalleryPlan("parallel parking, by collocation", "∫ (F² + T²) dt", 320226.9, parking_by_collocation),
         GalleryPlan("identification (Betts 2003)", "p", np.pi, identification),
     )
 }

@@ -55,6 +55,17 @@ def by_ipopt() -> np.ndarray:
     return problem.solve(np.zeros(2))[0]
 
 
+def by_cyipopt() -> np.ndarray:
+    import cyipopt
+
+    value, jacobian = END.of_one_vector()
+    off = {"type": "eq", "fun": lambda x: value([0.0, *x]) - GOAL, "jac": lambda x: jacobian([0.0, *x])[:, 1:]}
+    options = {"disp": 0, "sb": "yes"}
+    return cyipopt.minimize_ipopt(
+        lambda x: (x @ x, 2 * x), np.zeros(2), jac=True, constraints=[off], tol=1e-10, options=options
+    ).x
+
+
 def by_jax() -> np.ndarray:
     import jax
     from scipy.optimize import minimize
@@ -101,7 +112,14 @@ def by_casadi() -> np.ndarray:
     return np.array(found["x"]).ravel()
 
 
-WAYS = {"scipy": by_scipy, "ipyopt": by_ipopt, "jax": by_jax, "torch": by_torch, "casadi": by_casadi}
+WAYS = {
+    "scipy": by_scipy,
+    "ipyopt": by_ipopt,
+    "cyipopt": by_cyipopt,
+    "jax": by_jax,
+    "torch": by_torch,
+    "casadi": by_casadi,
+}
 
 
 def main(chosen: list[str], picture: str | None) -> None:
@@ -117,7 +135,7 @@ def main(chosen: list[str], picture: str | None) -> None:
     print(f"largest difference of the answers: {apart:.0e}")
     if picture:
         speed, torque = next(iter(found.values()))
-        run = ch.simulate(rod(), (0.0, 0.5), [0.0], [speed], control=[torque])
+        run = ch.simulate(rod(), (0.0, 0.5), [0.0], [speed], control=[torque], save=np.linspace(0, 0.5, 101))
         run.plot("joints", "joints.velocity", file=picture)
         print(f"picture: {picture}")
 

@@ -111,8 +111,10 @@ def draw(
     left.set(xlabel="base parameter", ylabel="error [standard deviations]")
     right.plot(t, (drawn - needed)[:, 1], color="#d9722e", label="from the drawing")
     right.plot(t, (found - needed)[:, 1], color="#2f6db5", label="identified")
-    right.set(xlabel="time [s]", ylabel="error of the torque of joint 2 [N m]")
-    right.legend(frameon=False)
+    right.set(xlabel="time [s]", ylabel="torque error of joint 2 [N m]")
+    right.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     print(f"picture: {path}")
 

@@ -91,6 +91,7 @@ def draw(path: str, before: np.ndarray, after: np.ndarray) -> None:
     axes.hist(after, bins, label="calibrated", color="#2f6db5")
     axes.set(xscale="log", xlabel="error of the tool's position [mm]", ylabel="configurations")
     axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     print(f"picture: {path}")
 

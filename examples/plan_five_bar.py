@@ -50,7 +50,7 @@ def main(steps: int, picture: str | None) -> None:
     left = np.linalg.norm(plan.run["tool"].position[-1] - goal)
     print(f"simulated again, the tool is {left:.1e} m from its goal")
     if picture:
-        plan.run.plot("joints", "bodies.left rod.position", "inputs", file=picture)
+        plan.run.plot("joints", "bodies.tool.position", "inputs", file=picture)
         print(f"picture: {picture}")
 
 

@@ -124,6 +124,7 @@ MODULES = {
         "unknown",
         "data_fit",
         "recording",
+        "cutting",
         "by_regression",
         "torque_fit",
         "exciting",

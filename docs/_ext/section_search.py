@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 from docutils import nodes
 
@@ -29,11 +30,21 @@ def sections(docname: str, document: nodes.document) -> list[tuple[str, str, str
     return found
 
 
+def terms(docname: str, document: nodes.document) -> list[tuple[str, str, str, str]]:
+    """The same of each term of the glossary, which browsers find by its text."""
+    found = []
+    for item in document.findall(nodes.definition_list_item):
+        term, meaning = (" ".join(child.astext().split()) for child in (item[0], item[-1]))
+        found.append((f"{docname}.html#:~:text={quote(term, safe='')}", "Glossary", term, meaning))
+    return found
+
+
 def write(app, failure: Exception | None) -> None:
     if failure or app.builder.format != "html" or not app.builder.search:
         return
     names = sorted(name for name in app.env.found_docs if not name.startswith(LEFT_OUT))
     found = [section for name in names for section in sections(name, app.env.get_doctree(name))]
+    found += terms("glossary", app.env.get_doctree("glossary"))
     text = f"const SECTIONS = {json.dumps(found, ensure_ascii=False)};\n"
     (Path(app.outdir) / "_static" / "sections.js").write_text(text, encoding="utf-8")
 

@@ -4,31 +4,58 @@
     "a an and are as at be by can do does for from get give has have how i if in into is it its make me my of on or so some than that the there this to use want what when where which with you your".split(" "),
   );
   const PREFERRED = /^(questions|designer|learn\/|glossary|limitations)/;
-  const LATER = /^theory\//; // formulas come after what to do
+  const LATER = /^(theory\/|api\/names)/; // formulas and lists come after what to do
   const MOST = 15;
+  // what words of a question are called here
+  const ALSO = {
+    bouncing: "restitution",
+    conserved: "constant",
+    cpu: "cores",
+    define: "own",
+    deterministic: "same",
+    docker: "container",
+    dof: "freedom",
+    earthquake: "shake",
+    excel: "spreadsheet",
+    gif: "animation",
+    headless: "screen",
+    mobility: "freedom",
+    mp4: "animation",
+    overconstrained: "redundant",
+    pitch: "euler",
+    regulator: "lqr",
+    reproducible: "same",
+    roll: "euler",
+    video: "animation",
+    yaw: "euler",
+  };
 
   const stem = (word) => word.replace(/^(\w{4,}?)(ations?|ions?|ings?|ies|ed|es|s|e)$/, "$1");
+  const OTHER = Object.fromEntries(Object.entries(ALSO).map((pair) => pair.map(stem)));
   const wordsOf = (text) => text.toLowerCase().match(/[a-z0-9_()\u00c0-\u024f]+/g) ?? [];
 
-  const pattern = (term) => new RegExp(`(?<![a-z0-9])${term.replace(/[()]/g, "\\$&")}`, "gi"); // where a word begins
+  // where a word begins; one of one or two letters, such as q, is the whole word
+  const pattern = (term) =>
+    new RegExp(`(?<![a-z0-9])${term.replace(/[()]/g, "\\$&")}${term.length < 3 ? "(?![a-z0-9])" : ""}`, "gi");
 
-  function score([address, page, heading, text], terms) {
+  function points([, page, heading, text], term) {
+    const hits = text.toLowerCase().split(pattern(term)).length - 1;
+    const head = heading.search(pattern(term)) >= 0 ? 10 : 0;
+    const title = page.search(pattern(term)) >= 0 ? 3 : 0;
+    return head + title + (hits ? 2 + Math.min(hits, 4) : 0);
+  }
+
+  function score(section, terms) {
     let total = 0;
     let found = 0;
-    const head = wordsOf(heading);
-    const title = wordsOf(page);
-    const body = text.toLowerCase();
     for (const term of terms) {
-      let points = 0;
-      if (head.some((word) => word.startsWith(term))) points += 10;
-      if (title.some((word) => word.startsWith(term))) points += 3;
-      const hits = body.split(pattern(term)).length - 1;
-      if (hits) points += 2 + Math.min(hits, 4);
-      if (points) found += 1;
-      total += points;
+      const other = OTHER[term];
+      const number = Math.max(points(section, term), other ? 0.8 * points(section, other) : 0);
+      if (number) found += 1;
+      total += number;
     }
-    if (!found) return 0;
-    return total * (found / terms.length) ** 3 * (PREFERRED.test(address) ? 1.3 : LATER.test(address) ? 0.8 : 1);
+    const [address] = section;
+    return total * (found / terms.length) ** 3 * (PREFERRED.test(address) ? 1.6 : LATER.test(address) ? 0.8 : 1);
   }
 
   function excerpt(text, terms) {

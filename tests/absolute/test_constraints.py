@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.constraint.projection import ROUNDING
 from chasles.lie import pose as pose_group
 from tests.absolute.systems import SPACES, bodies, frame
 
@@ -204,7 +205,8 @@ def test_gears_over_many_turns(ratios, space, stabilization):
     assert turns[0] == pytest.approx(expected, abs=1e-9)
     assert c * turns[0] + d * turns[1] == pytest.approx(0.4, abs=1e-9)
     assert abs(np.remainder(angle(run, "to one", "one") - expected + np.pi, 2 * np.pi) - np.pi) < 1e-9
-    assert run.violations[0].max() < (1e-14 if stabilization else 1e-9)
+    # a projection ends when residuals are rounding of what they are differences of: here of two angles of 50 rad
+    assert run.violations[0].max() < (ROUNDING * 2.0 * expected if stabilization else 1e-9)
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -1,5 +1,8 @@
 """Functions of mechanisms with their derivatives: against differences, and through JAX, PyTorch, CasADi, SciPy."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -19,6 +22,7 @@ SYSTEM = ch.System(
     [ch.Frame("hand", "lower", (0.1, 0, -0.3))],
 )
 MECHANISM = SYSTEM.compile()
+PAGE = Path(__file__).parents[2] / "docs" / "bridges.md"
 rng = np.random.default_rng(0)
 Q, V, U = MECHANISM.random(rng), rng.normal(size=4), rng.normal(size=4)
 CASES = {
@@ -271,6 +275,20 @@ def test_second_derivatives_of_torch_are_right_or_refused():
     end = bridges.torch_function(bridges.simulation_end(arm, (0.0, 0.1), step=0.01))
     with pytest.raises(RuntimeError, match="simulation_end has no second derivatives"):
         torch.autograd.functional.hessian(lambda u: (end([0.1, 0.2], [0.0, 0.0], u) ** 2).sum(), given[2])
+
+
+def test_torch_with_a_parameter():
+    """The code of docs/bridges.md."""
+    pytest.importorskip("torch")
+    blocks = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
+    scope = {}
+    for code in (blocks[0], next(code for code in blocks if "class Tip" in code)):
+        exec(code, scope)
+    ends = [
+        ch.simulate(scope["sprung"](3.0 + h), (0, 0.5), q=[0.3], step=0.01, certificate=False)["tip"].position[-1, 2]
+        for h in (-1e-3, 1e-3)
+    ]
+    assert scope["k"].grad.item() == pytest.approx((ends[1] - ends[0]) / 2e-3, rel=1e-6)
 
 
 @pytest.mark.parametrize("case", ["forward", "simulation"])

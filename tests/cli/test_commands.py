@@ -174,6 +174,12 @@ def test_linearize(tmp_path):
     shown = run("linearize", str(file), "--at-start").stdout
     assert "four-bar: about the start; not an equilibrium" in shown
     assert "frequency [Hz]" in shown
+    assert "--at-start takes them" not in shown + result.stdout
+    turning = tmp_path / "turning.toml"
+    turning.write_text(model_text(Study(system, {"q": {"A": 0.5}, "v": {"A": 2.0}})))
+    assert (
+        "initial velocities of the model are not in it; --at-start takes them" in run("linearize", str(turning)).stdout
+    )
     falling = run("linearize", "floating_bodies", "--set", "gravity=[0, 0, -9.81]")
     assert falling.returncode == 2
     assert "or take --at-start" in falling.stderr

@@ -240,6 +240,22 @@ def test_a_worker_that_dies_is_found_out():
     assert found["value"][3] == 3.0
 
 
+@pytest.mark.study
+def test_a_script_without_a_main_guard_is_told_so(tmp_path):
+    """Its workers import it, and there is the call again: none starts."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tests.ensembles.test_ensemble import dies\n"
+        "from chasles.ensembles.ensemble import ensemble\n"
+        "ensemble(dies, set={'x': [0, 1, 3, 4, 5, 6]}, executor=2)\n"
+    )
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=found)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError: ensemble: no worker process started")
+    assert "__main__" in done.stderr.splitlines()[-1]
+
+
 SCRIPT = """
 import sys
 from tests.ensembles.test_ensemble import slow

@@ -54,7 +54,7 @@ def test_example(name, tmp_path, monkeypatch, capsys):
     assert picture.exists() == (str(picture) in arguments)
 
 
-@pytest.mark.parametrize("name", ["ipyopt", "jax", "torch", "casadi"])
+@pytest.mark.parametrize("name", ["ipyopt", "cyipopt", "jax", "torch", "casadi"])
 def test_gradients_elsewhere(name, monkeypatch, capsys):
     """All programs find the speed and the torque that SciPy finds."""
     pytest.importorskip(name)

@@ -12,8 +12,9 @@ from chasles.lie import s3
 from chasles.plan.design import DesignedSystem
 from chasles.plan.nonlinear import solved
 from tests.plan.programs import program_of, require_slopes
-from tests.plan.test_plan import GOAL, ball, block, chain, four_bar
+from tests.plan.test_plan import GOAL, ball, block, chain
 
+GOAL_BACK = ch.plan.reach(ch.plan.state([0.0], [0.0]))
 STILL = (0.0, 0.0, 0.0)
 
 
@@ -48,6 +49,26 @@ def test_motions_between_nodes_are_looked_at():
     assert rough.defects.max() > 1e-2
 
 
+def test_limits_are_looked_at_between_nodes():
+    """A block that flies off, comes back and must not pass 0.05: within the first interval it passes 0.1."""
+    back = [GOAL_BACK, ch.plan.keep(ch.plan.joint("slide"), -1.0, 0.05)]
+    how = {"limits": back, "solver": "scipy", "v": [1.0]}
+    with pytest.warns(RuntimeWarning, match="between them coordinate of joint 'slide' .always. is violated by 0.0534"):
+        rough = ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), **how)
+    (off,) = rough.between.values()
+    assert rough.violations["coordinate of joint 'slide' (always)"] < 1e-9
+    t = np.linspace(0, 0.5, 10001)  # the motion of the first interval is a cubic
+    (q0, q1), (v0, v1), s = rough.q[:2, 0], 0.5 * rough.v[:2, 0], 2 * t
+    cubic = q0 + v0 * s + (3 * (q1 - q0) - 2 * v0 - v1) * s**2 + (v0 + v1 - 2 * (q1 - q0)) * s**3
+    assert abs(off - (cubic.max() - 0.05)) < 2e-3
+    assert "between nodes" in str(rough)
+    fine = ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), refine=1e-2, **how)
+    assert fine.beyond.max() <= 1e-2
+    assert fine.between["coordinate of joint 'slide' (always)"] < 1e-2
+    assert 2 < len(fine.inputs) < 64
+    assert fine.run.q.max() < 0.05 + 1e-2
+
+
 def test_the_shortest_time():
     plan = ch.plan.collocate(
         *(block(), (0, 3), 2, ch.plan.duration()),
@@ -55,6 +76,36 @@ def test_the_shortest_time():
     )  # fmt: skip
     assert abs(plan.duration - 2.0) < 1e-7
     assert np.abs(plan.inputs[..., 0] - [[1.0], [-1.0]]).max() < 1e-6
+
+
+@pytest.mark.parametrize("package", ["ipyopt", "cyipopt"])
+def test_ipopt_by_either_package(package):
+    pytest.importorskip(package)
+    how = {"limits": GOAL, "low": -1, "high": 1, "duration": (0.5, 5), "solver": "ipopt"}
+    with patch("chasles.plan.nonlinear.ipopt_package", lambda: package):
+        plan = ch.plan.collocate(block(), (0, 3), 2, ch.plan.duration(), guess=[[0.0], [0.5], [1.0]], **how)
+        held = ch.plan.shoot(block(), (0, 3), 6, ch.plan.duration(), inputs=[0.1], **how)
+        broken = ch.plan.keep(ch.plan.quantity(failing, "broken"), -1, 1)
+        with pytest.raises(ZeroDivisionError, match="at the second time"):
+            ch.plan.shoot(block(), (0, 3), 6, ch.plan.effort(), limits=[GOAL, broken], solver="ipopt")
+    assert abs(plan.duration - 2.0) < 1e-7
+    assert abs(held.duration - 2.0) < 1e-6
+    assert 0 < held.iterations < 100
+
+
+def failing(t, q, v):
+    """A limit that fails where the motion has moved."""
+    if np.abs(q).max() > 1e-3:
+        raise ZeroDivisionError("at the second time")
+    return q[:, 0]
+
+
+def test_a_package_for_ipopt_is_needed():
+    with patch("chasles.plan.nonlinear.find_spec", lambda name: None):
+        with pytest.raises(ImportError, match='solver="ipopt" needs the package ipyopt, or cyipopt'):
+            ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), limits=GOAL, solver="ipopt")
+        plan = ch.plan.collocate(block(), (0, 1), 2, ch.plan.effort(), limits=GOAL)
+    assert abs(plan.cost - 12) < 1e-6
 
 
 def test_intervals_are_cut_where_the_input_jumps():
@@ -141,8 +192,6 @@ def test_designs_are_not_for_optimize():
 
 
 def test_what_collocation_is_not_for():
-    with pytest.raises(ValueError, match="for trees, and this system has loops or constraints; take shoot"):
-        ch.plan.collocate(four_bar(), (0, 1), 3, ch.plan.effort(), {"a": 1.0})
     with pytest.raises(ValueError, match="solver is 'snopt'"):
         ch.plan.collocate(block(), (0, 1), 3, ch.plan.effort(), solver="snopt")
     with pytest.raises(ValueError, match=r"the guess has shape \(2, 1\)"):

@@ -486,3 +486,32 @@ def test_a_figure_too_small_for_its_texts_is_drawn_all_the_same(runs):
     figure = runs["absolute"].plot("energy", "drift", "joints", "certificate", "steps", size=(1.5, 1.5))
     figure.savefig(io.BytesIO(), format="png")
     assert all(one.get_position().width > 0 for one in figure.axes)
+
+
+def test_inputs_are_drawn_as_they_are_held():
+    """Each is held until its point in the run; the drawn corners are the times of the samples."""
+    body = ch.Body("block", 1.0)
+    block = ch.System([body], [ch.prismatic("slide", "ground", "block", axis=(1, 0, 0))], gravity=(0, 0, 0))
+    told = [1.0, -2.0, 3.0]
+    how = {"controller": lambda t, q, v: [told[round(t / 0.1)]], "period": 0.1, "step": 0.1, "method": "rk4"}
+    run = ch.simulate(block, (0.0, 0.3), **how)
+    (line,) = run.plot("inputs").axes[0].lines
+    assert line.get_drawstyle() == "steps-pre"
+    assert np.array_equal(line.get_ydata()[1:], told)
+    assert np.allclose(line.get_xdata(), [0.0, 0.1, 0.2, 0.3])
+
+
+def test_orientations_have_no_jumps_and_seven_joints_seven_looks():
+    """A body that turns twice about x: w = cos(t / 2), below zero too."""
+    ball = ch.System(
+        [ch.Body("ball", 1.0, inertia=(1, 1, 1))], [ch.spherical("pivot", "ground", "ball")], gravity=(0, 0, 0)
+    )
+    run = ch.simulate(ball, (0.0, 12.0), v=[1.0, 0.0, 0.0], save=np.linspace(0, 12, 400))
+    w, x = (line.get_ydata() for line in run.plot("bodies.ball.orientation").axes[0].lines[:2])
+    assert np.abs(w - np.cos(run.t / 2)).max() < 1e-6
+    assert np.abs(x - np.sin(run.t / 2)).max() < 1e-6
+    bodies = [ch.Body(f"b{k}", 1.0, (0, 0, -0.1), (0.1, 0.1, 0.1)) for k in range(7)]
+    parents = ["ground", *(body.name for body in bodies)]
+    joints = [ch.revolute(f"j{k}", parents[k], f"b{k}", axis=(0, 1, 0)) for k in range(7)]
+    lines = ch.simulate(ch.System(bodies, joints), (0.0, 0.1)).plot("joints").axes[0].lines
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 7

@@ -51,6 +51,16 @@ def fit(
         tuple[float, float] | None,
         Parameter(help="Start and end of the simulation [s]; by default from the model's start time to the last row."),
     ] = None,
+    pieces: Annotated[
+        float | None,
+        Parameter(
+            help="Cut each file into experiments of this length [s], each with its own unknown start: for unstable "
+            'motions. Needs columns "joints.NAME".'
+        ),
+    ] = None,
+    max_seconds: Annotated[
+        float, Parameter(help="After this time, and at Ctrl-C, the best values so far are the result [s].")
+    ] = 300.0,
     law: Laws = None,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Model file with the estimated values.")
@@ -66,6 +76,7 @@ def fit(
         chasles fit arm.toml one.csv two.csv --unknown bodies.link --own initial.q --picture fit.png
     """
     from chasles.fit.by_simulation import to_data
+    from chasles.fit.cutting import pieces as cut
     from chasles.fit.problem import Experiment
     from chasles.gallery import find_model
 
@@ -76,14 +87,26 @@ def fit(
     if not wanted and not alone:
         raise ValueError("fit: there are no unknowns; name the parameters to estimate, --unknown length=0.1:2")
     sensors = _sensors(column, noise, delay, bias)
-    experiments = [Experiment(one, unknown=alone, inputs=inputs) for one in data]
-    options: dict[str, Any] = {} if span is None else {"span": span}
+    if pieces is None:
+        experiments = [Experiment(one, unknown=alone, inputs=inputs) for one in data]
+    else:
+        how: dict[str, Any] = {"unknown": alone, "inputs": inputs, "start": _start(file, span, laws_in(law))}
+        experiments = [part for one in data for part in cut(one, pieces, **how)]
+        span = None
+    options: dict[str, Any] = {"max_seconds": max_seconds} | ({} if span is None else {"span": span})
     found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None, **options)
     print(found)
     for path, write in ((output, found.save), (picture, lambda to: found.plot(file=to)), (report, found.report)):
         if path is not None:
             write(path)
             print(f"wrote {path}")
+
+
+def _start(file: Path, span: tuple[float, float] | None, laws: Any) -> float:
+    """When the model starts."""
+    from chasles.io.load import load
+
+    return float((span or load(file, laws=laws or None).options.get("span", (0.0,)))[0])
 
 
 def _unknowns(given: list[str] | None) -> dict[str, Any]:

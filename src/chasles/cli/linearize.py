@@ -59,8 +59,9 @@ def linearize(
     from chasles.display.progress import Progress
 
     with Progress(0, 0, what="linearizing ...", steady=True):
-        linear, about = linear_system(find_study(model, change, law), at_start)
+        linear, about, left_out = linear_system(find_study(model, change, law), at_start)
         found = report(linear, about)
+        found["notes"] += left_out
     if json_output:
         print(json.dumps(found, indent=2))
     else:
@@ -118,8 +119,10 @@ def say(found: dict[str, Any]) -> None:
         console.print(f"note: {note}", markup=False, highlight=False)
 
 
-def linear_system(study: Any, at_start: bool) -> tuple[Any, str]:
-    """The linear system of a model, and what it is about."""
+def linear_system(study: Any, at_start: bool) -> tuple[Any, str, list[str]]:
+    """The linear system of a model, what it is about, and what of the model is not in it."""
+    import numpy as np
+
     import chasles as ch
     from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
     from chasles.simulation.equilibrium import Equilibrium
@@ -138,7 +141,10 @@ def linear_system(study: Any, at_start: bool) -> tuple[Any, str]:
         if isinstance(rest, Equilibrium) and isinstance(mechanism, ClosedMechanism) and rest.running:
             about = f"a state at t = 0 s that is held in motion by {', '.join(map(repr, rest.running))}"
             v = mechanism.consistent_velocities(q, [0.0] * mechanism.nv)
-    return ch.linearize(mechanism, q, v, control), about
+    notes = []
+    if not at_start and v is None and begin.v is not None and np.any(begin.v):
+        notes.append("about rest: the initial velocities of the model are not in it; --at-start takes them")
+    return ch.linearize(mechanism, q, v, control), about, notes
 
 
 def report(linear: Any, about: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
+from multiprocessing.synchronize import Event
 from typing import Any
 
 from chasles.ensembles.work import ERROR, MemberOutcome, Work
@@ -27,6 +28,11 @@ LEAST_CHUNK, MAX_CHUNK = 4, 64
 SOON = 0.3  # seconds: parts of a study that take less may be larger
 WHERE = 'None (this process), a number of processes, "tcp://..." or a dask Client'
 ANSWER = 10.0  # [s] that a scheduler has
+
+NO_WORKER = (
+    "ensemble: no worker process started. Each worker imports the script that started it: in a script, put the call "
+    "under: if __name__ == '__main__'. Or compute in this process (executor=None)"
+)
 
 _work: Work | None = None  # of a worker process
 
@@ -77,9 +83,10 @@ def in_this_process(work: Work, members: Sequence[Member]) -> Iterator[Finished]
         size = min(2 * size, MAX_CHUNK) if quick else max(size // 2, 1)
 
 
-def _prepare(work: Work) -> None:
+def _prepare(work: Work, started: Event) -> None:
     global _work
     _work = work
+    started.set()
     end_with_parent()
 
 
@@ -112,9 +119,10 @@ def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterato
     left = {member[0]: k for k, member in enumerate(members)}  # where they are among all
     chunks = in_chunks(members, workers)
     tries: dict[int, int] = {}
+    context = get_context("spawn")
+    started = context.Event()  # by the first worker that has imported the main module
     while left:
-        context = get_context("spawn")
-        with ProcessPoolExecutor(workers, context, _prepare, (work,)) as pool:
+        with ProcessPoolExecutor(workers, context, _prepare, (work, started)) as pool:
             futures: set[Future[list[Finished]]] = {pool.submit(_chunk, list(chunk)) for chunk in chunks}
             try:
                 while futures:
@@ -130,6 +138,8 @@ def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterato
                 raise
         if not left:
             return
+        if not started.is_set():
+            raise RuntimeError(NO_WORKER)
         first = next(iter(left))  # alone: it, or another one, was in the worker that died
         tries[first] = tries.get(first, 0) + 1
         if tries[first] > TRIES:

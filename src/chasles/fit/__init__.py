@@ -8,6 +8,9 @@ inertia_chart   inertias that are physical by construction: log-Cholesky coordin
 trial           one experiment simulated with some values: residuals and their exact derivatives
 by_simulation   `to_data`, which fits simulations to data; `problem`, `solve`; `data_fit`: what comes out
 by_regression   `to_torques`, linear regression of inverse dynamics; `torque_fit`: what comes out
+other_starts    ways out of local minima: a horizon that grows, other starts; `instability`: how errors of a start grow
+patience        the time that a fit may take, its progress, Ctrl-C
+cutting         `pieces`: a long recording as short experiments, for unstable motions
 exciting        `excitation`: a motion within limits that tells parameters apart
 fitted_file     the model file with the values that were found
 plot, report    pictures and a page

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from chasles.fit.data_fit import DataFit
+from chasles.fit.patience import SECONDS, Patience
 from chasles.fit.problem import Experiment, problem_of
 from chasles.fit.sensor import Sensor
 from chasles.fit.solve import solved
@@ -28,6 +30,8 @@ def to_data(
     laws: Mapping[str, Any] | None = None,
     max_iterations: int = 50,
     starts: int = 4,
+    max_seconds: float = SECONDS,
+    progress: bool | None = None,
     **options: Any,
 ) -> DataFit:
     """Estimate unknown parameters of a model so that its simulations fit measured data.
@@ -44,6 +48,9 @@ def to_data(
     starts: how many further ways are tried while the residual is far above the scatter of the data, which is a sign of
     a local minimum: on each more and more of the data is fitted, first from the given values, then from others within
     the ranges. 1: none.
+
+    max_seconds: after this time, and at Ctrl-C, the best values so far are returned, with success=False and a message.
+    progress: whether a line tells how far the fit is; by default only on a terminal.
 
     loss: "linear" (least squares), or one that bears outliers: "soft_l1", "huber", "cauchy", "arctan". options: of
     `simulate`, in place of those of the model; the method must be explicit.
@@ -63,8 +70,12 @@ def to_data(
     given = [one if isinstance(one, Experiment) else Experiment(one) for one in many]
     if not given:
         raise ValueError("fit: there is no data")
+    if isinstance(max_seconds, bool) or not isinstance(max_seconds, int | float) or not max_seconds > 0:
+        raise ValueError(f"fit: max_seconds is {max_seconds!r}; expected a positive number of seconds")
     problem = problem_of(model, given, names, _by_name(sensors), laws, options)
-    return solved(problem, loss, max_iterations, model, starts)
+    problem = replace(problem, patience=Patience(max_seconds, progress))
+    with problem.patience:
+        return solved(problem, loss, max_iterations, model, starts)
 
 
 def _by_name(sensors: Any) -> dict[str, Sensor]:

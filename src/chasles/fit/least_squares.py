@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.fit.patience import Over
 from chasles.fit.problem import FitProblem
 from chasles.fit.unknown import BODY
 
@@ -34,34 +35,42 @@ def least_squares_from(
     most: int,
     tolerance: float = SOLVED,
 ) -> Least:
-    """Least squares with given noise, in units of the sizes of the unknowns."""
+    """Least squares with given noise, in units of the sizes of the unknowns. If the patience of the problem ends, or
+    Ctrl-C comes, the best so far."""
     from scipy.optimize import least_squares
 
     (low, high), kept = problem.bounds, dict[bytes, Any]()
     inside = np.clip(x, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
+    best = Best(inside)
 
     def function(z: np.ndarray) -> np.ndarray:
+        problem.patience.require()
         try:
-            return flat(problem, scale * z, problem.residuals(scale * z), sigma)
+            found = flat(problem, scale * z, problem.residuals(scale * z), sigma)
         except (ValueError, ArithmeticError, RuntimeError):  # values without a motion: a shorter step is tried
             return np.full(total, np.nan)
+        best.see(scale * z, found, loss)
+        return found
 
     def slope(z: np.ndarray) -> np.ndarray:
         kept[z.tobytes()] = problem.jacobian(scale * z)
         return stacked(problem, kept[z.tobytes()], sigma) * scale
 
-    total = len(flat(problem, inside, problem.residuals(inside), sigma))
-    found = least_squares(
-        function,
-        inside / scale,
-        slope,
-        (low / scale, high / scale),
-        loss=loss,
-        xtol=tolerance,
-        ftol=tolerance,
-        gtol=SOLVED,
-        max_nfev=most,
-    )
+    try:
+        total = len(flat(problem, inside, problem.residuals(inside), sigma))
+        found = least_squares(
+            function,
+            inside / scale,
+            slope,
+            (low / scale, high / scale),
+            loss=loss,
+            xtol=tolerance,
+            ftol=tolerance,
+            gtol=SOLVED,
+            max_nfev=most,
+        )
+    except (Over, KeyboardInterrupt) as why:
+        return Least(best.x, problem.jacobian(best.x), len(kept), problem.patience.end(why))
     values = scale * found.x
     return Least(
         values,
@@ -83,6 +92,30 @@ def _unsettled(problem: FitProblem, most: int) -> str:
         f"{said}. Perhaps {', '.join(map(repr, bodies))} is a plate or a rod, or the data asks for an inertia that no "
         "body has: both lie at the end of the physical inertias, which is reached slowly"
     )
+
+
+class Best:
+    """The values with the least cost of those that were looked at."""
+
+    def __init__(self, x: np.ndarray):
+        self.x, self.cost = x, np.inf
+
+    def see(self, x: np.ndarray, residuals: np.ndarray, loss: str) -> None:
+        if (cost := cost_of(residuals, loss)) < self.cost:
+            self.x, self.cost = x.copy(), cost
+
+
+def cost_of(r: np.ndarray, loss: str) -> float:
+    """Half the sum of a loss of SciPy."""
+    z = r * r
+    losses = {
+        "linear": lambda: z,
+        "soft_l1": lambda: 2 * (np.sqrt(1 + z) - 1),
+        "huber": lambda: np.where(z <= 1, z, 2 * np.sqrt(z) - 1),
+        "cauchy": lambda: np.log1p(z),
+        "arctan": lambda: np.arctan(z),
+    }
+    return 0.5 * float(losses[loss]().sum())
 
 
 def flat(problem: FitProblem, x: np.ndarray, residuals: list[list[np.ndarray]], sigma: Sigma) -> np.ndarray:

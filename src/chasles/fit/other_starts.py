@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chasles.fit.instability import LOST, Growth, growth
 from chasles.fit.least_squares import Least, Sigma, flat, least_squares_from
 from chasles.fit.problem import FitProblem
 from chasles.fit.sensor import Channel
@@ -20,7 +21,7 @@ FAR = 5.0  # times the scatter: more of a residual is not noise
 PART = 0.01  # of the spread of the values: less of a residual is no matter of another minimum
 FEW = 20  # values, of which a scatter cannot be told
 WIDE = 10.0  # times the usual width of four neighbors: a gap is between them
-HORIZONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the data, that are fitted before all of it
+FIRST, TIMES, LEAST_TIMES = 1 / 16, 2.0, 1.1  # of the data, that is fitted first; how many times as much is next
 ROUGHLY, SOME = 1e-3, 15  # relative change at which a part of the data is fitted well enough, and its most iterations
 DRAWN, SEEN = 16, 1 / 4  # starts that are drawn, and the part of the data that chooses the best of them
 SAME = 1e-2  # of their sizes: unknowns that are nearer are the same
@@ -36,12 +37,26 @@ class Unexplained:
 
 @dataclass(frozen=True)
 class Search:
-    """What other ways found: the best end, how many starts there were, whether all ended at the same values."""
+    """What other ways found: the best end, how many starts there were, whether all ended at the same values. share: of
+    the data that these values are for: less than all of an unstable motion, whose `growth` is told then."""
 
     x: np.ndarray
     starts: int
     alike: bool
     iterations: int
+    share: float = 1.0
+    growth: Growth | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where a way ended: its values, iterations, and the share of the data that it is for; the growth of errors, if
+    that is why it ended before all of it."""
+
+    x: np.ndarray
+    iterations: int
+    share: float = 1.0
+    growth: Growth | None = None
 
 
 def unexplained(problem: FitProblem, residuals: list[list[np.ndarray]], loss: str) -> list[Unexplained]:
@@ -63,36 +78,98 @@ def searched(
     sigma = _weights(problem, residuals, loss)
     best, worth = first.x, _worth(problem, first.x, sigma)
     ends, iterations, tried = [first.x], 0, 0
-    for start in _drawn(problem, scale, sigma, starts):
-        tried += 1
-        found = _grown(problem, start, scale, sigma, loss, most)
-        if found is None:
-            continue
-        iterations += found.iterations
-        ends.append(found.x)
-        new = _worth(problem, found.x, sigma)
-        if new < worth:
-            best, worth = found.x, new
-            if not unexplained(problem, problem.residuals(best), loss):
+    try:
+        for start in _drawn(problem, scale, sigma, starts):
+            if problem.patience.ended:
                 break
+            tried += 1
+            problem.patience.part = f"way {tried} of {starts}"
+            found = _grown(problem, start, scale, sigma, loss, most)
+            if found is None:
+                continue
+            iterations += found.iterations
+            if found.share < 1.0:
+                return Search(found.x, tried, False, iterations, found.share, found.growth)
+            ends.append(found.x)
+            new = _worth(problem, found.x, sigma)
+            if new < worth:
+                best, worth = found.x, new
+                if not unexplained(problem, problem.residuals(best), loss):
+                    break
+    except KeyboardInterrupt as why:
+        problem.patience.end(why)
+    problem.patience.part = "all data"
     alike = len(ends) > 2 and all((np.abs(end - best) <= SAME * scale).all() for end in ends)
     return Search(best, tried, alike, iterations)
 
 
-def _grown(problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int) -> Least | None:
-    """The end of a way on which more and more of the data is fitted; None if there is no motion on it."""
-    iterations = 0
+def _grown(problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int) -> Way | None:
+    """The end of a way on which more and more of the data is fitted; None if there is no motion on it. If hardly more
+    than a part can be explained, and the motion is unstable, these values and this part are the end."""
     try:
-        for share in HORIZONS:
-            part = problem.until(share)
-            if sum(sum(trial.sizes) for trial in part.trials) < 2 * len(x):
-                continue
-            found = least_squares_from(part, x, scale, sigma, loss, min(SOME, most), ROUGHLY)
-            x, iterations = found.x, iterations + found.iterations
-        found = least_squares_from(problem, x, scale, sigma, loss, most, ROUGHLY**2)
+        part, stuck = _explained_part(problem, x, scale, sigma, loss, most)
+        if not stuck:
+            return replace(part, share=1.0)
+        grown = growth(problem, part.x)
+        if grown is not None and grown.factor > LOST:
+            return replace(part, growth=grown)
+        found = least_squares_from(problem, part.x, scale, sigma, loss, most, ROUGHLY**2)
     except (ValueError, ArithmeticError, RuntimeError):
         return None
-    return replace(found, iterations=iterations + found.iterations)
+    return Way(found.x, part.iterations + found.iterations)
+
+
+def _explained_part(
+    problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: Sigma, loss: str, most: int
+) -> tuple[Way, bool]:
+    """Values that explain as much of the data as more and more of it leads to, and whether more did not help. Where
+    nothing is explained at first, less is tried; where the next part is not, less is added."""
+    best, share, times, down, said = Way(x, 0, 0.0), FIRST, TIMES, True, problem.patience.part
+    while best.share < 1.0 and not problem.patience.ended:
+        share = min(share, 1.0)
+        part = problem.until(share) if share < 1.0 else problem
+        if share < 1.0 and not _enough(part, len(x)):
+            share, down = (share * times, down) if share >= FIRST else (FIRST, False)
+            continue
+        problem.patience.part = f"{said}, {100 * share:.2g} % of the data"
+        how = (min(SOME, most), ROUGHLY) if share < 1.0 else (most, ROUGHLY**2)
+        found = least_squares_from(part, best.x, scale, sigma, loss, *how)
+        iterations = best.iterations + found.iterations
+        if _explains(part, found.x, loss):
+            best = Way(found.x, iterations, share)
+        elif best.share:
+            best = replace(best, iterations=iterations)
+            if times < LEAST_TIMES:
+                return best, True
+            times, share = float(np.sqrt(times)), best.share
+        elif share == 1.0:
+            return Way(found.x, iterations), False
+        elif down and _tells(problem.until(share / times)):  # perhaps the first part is too long already
+            share /= times**2
+        elif down and share < FIRST:  # no, nothing is explained by less
+            share, down = FIRST / times, False
+        else:
+            best, down = Way(found.x, iterations, 0.0), False
+        share *= times
+    return best, False
+
+
+def _enough(part: FitProblem, count: int) -> bool:
+    """Whether a part of the data has enough numbers."""
+    return sum(sum(trial.sizes) for trial in part.trials) >= 2 * count
+
+
+def _tells(part: FitProblem) -> bool:
+    """Whether enough was measured to tell the noise."""
+    return all(len(one.t) >= FEW for trial in part.trials for one in trial.channels)
+
+
+def _explains(part: FitProblem, x: np.ndarray, loss: str) -> bool:
+    """Whether values explain a part of the data in which enough was measured to tell."""
+    try:
+        return _tells(part) and not unexplained(part, part.residuals(x), loss)
+    except (ValueError, ArithmeticError, RuntimeError):
+        return False
 
 
 def _drawn(problem: FitProblem, scale: np.ndarray, sigma: Sigma, starts: int) -> list[np.ndarray]:

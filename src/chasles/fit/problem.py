@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from chasles.fit.patience import Patience
 from chasles.fit.recorded_input import HELD, recorded_inputs
 from chasles.fit.recording import Recording, recording
 from chasles.fit.sensor import Sensor, channels, unused
-from chasles.fit.trial import Made, Trial, TrialPoint
+from chasles.fit.trial import KEPT, Made, Trial, TrialPoint
 from chasles.fit.unknown import Slot, slots_of
 from chasles.io.load import load
 from chasles.io.model_file import Study
@@ -52,6 +53,7 @@ class FitProblem:
     delays: list[tuple[int, int]]  # (trial, channel)
     biases: list[tuple[int, int, int]]  # (trial, channel, number)
     notes: list[str]
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def edges(self) -> list[int]:
@@ -108,6 +110,7 @@ class FitProblem:
 
     def residuals(self, x: np.ndarray) -> list[list[np.ndarray]]:
         """Simulated, with bias, less measured, of each trial and channel."""
+        self.patience.look()
         found = []
         for i, trial in enumerate(self.trials):
             plain = trial.residuals(self.point(i, x))
@@ -116,6 +119,7 @@ class FitProblem:
 
     def jacobian(self, x: np.ndarray) -> list[list[np.ndarray]]:
         """Derivatives of the residuals, (times, numbers, unknowns) each."""
+        self.patience.look()
         edges, first, found = self.edges, self.edges[-1], []
         for i, trial in enumerate(self.trials):
             _, slopes, late = trial.derivatives(self.point(i, x))
@@ -142,8 +146,10 @@ def problem_of(
     shared: list[Slot] = []
     trials, own, notes = list[Trial](), list[list[int]](), list[str]()
     slots: list[Slot] = []
+    makers: list[tuple[dict[str, Any], Made]] = []
     for i, one in enumerate(given):
-        study = maker(dict(one.set))({})
+        made = _alike(makers, maker, dict(one.set))
+        study = made({})
         if i == 0:
             for name, what in names.items():
                 shared += slots_of(name, what, study)
@@ -163,7 +169,7 @@ def problem_of(
             chosen["span"] = _span(study, data)
         inputs, said = recorded_inputs(study.system, data, one.inputs, chosen["span"][0])
         notes += said
-        trials.append(Trial(data.name, maker(dict(one.set)), [slots[s] for s in own[i]], found, chosen, inputs))
+        trials.append(Trial(data.name, made, [slots[s] for s in own[i]], found, chosen, inputs))
         for channel, kept in zip(found, trials[-1].kept, strict=True):
             if not kept.all():
                 notes.append(f"{data.name}: {int((~kept).sum())} values of {channel.name} are before the start")
@@ -181,6 +187,33 @@ def problem_of(
     if measured + priors < count:
         raise ValueError(f"fit: {measured} numbers were measured, for {count} unknowns; measure more, or look for less")
     return problem
+
+
+def _alike(makers: list[tuple[dict[str, Any], Made]], maker: Callable[[dict[str, Any]], Made], fixed: Any) -> Made:
+    """What makes the studies of an experiment: one for all that have the same values, which keeps the last ones."""
+    for own, made in makers:
+        if own.keys() == fixed.keys() and all(np.array_equal(own[name], fixed[name]) for name in own):
+            return made
+    makers.append((fixed, Remembering(maker(fixed))))
+    return makers[-1][1]
+
+
+class Remembering:
+    """What makes studies of values by path, and keeps the last ones for other experiments."""
+
+    def __init__(self, made: Made):
+        self.made, self.kept = made, dict[tuple[Any, ...], Study]()
+
+    def __call__(self, values: Mapping[str, float]) -> Study:
+        key = tuple(values.items())
+        if key not in self.kept:
+            if len(self.kept) >= KEPT:
+                self.kept.clear()
+            self.kept[key] = self.made(values)
+        return self.kept[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Remembering, (self.made,)
 
 
 def _span(study: Study, data: Recording) -> tuple[float, float]:
@@ -214,7 +247,8 @@ def _maker(model: Any, names: Mapping[str, Any], laws: Any) -> Callable[[dict[st
         defaults = inspect.signature(model).parameters
         _require_arguments(model, [name for name in names if name.partition(".")[0] not in ("bodies", "initial")])
         begin = {name: defaults[name].default for name in names if name in defaults and _given(defaults[name])}
-        begin |= {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
+        begun = {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
+        begin |= {name: start for name, start in begun.items() if not name.startswith("initial")}
         return lambda fixed: partial(_of_function, model, {**begin, **fixed})
     if isinstance(model, System):
         model = Study(model)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.data_fit import DataFit, Found
-from chasles.fit.least_squares import SOLVED, Least, flat, least_squares_from, stacked
+from chasles.fit.instability import LOST, growth
+from chasles.fit.least_squares import SOLVED, Least, cost_of, flat, least_squares_from, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
 from chasles.fit.other_units import refuse_milliseconds, refuse_other_units
+from chasles.fit.patience import Patience
 from chasles.fit.problem import FitProblem
 from chasles.relative.parameter.identifiability import Identifiability, identify
 
@@ -19,6 +21,7 @@ ROUGH = 1e-4  # relative change of the sum of squares in the first round, which 
 NORMAL = 1.4826  # standard deviation of normal errors, by the median of their sizes
 SETTLED = 0.02  # change of an estimated noise, relative, at which it is good enough
 UNSEEN = 1e-7  # of a column: derivatives below this are rounding
+UNEVEN = 10.0  # times the usual size: larger derivatives of an unstable motion count as these
 EXACT = 1e-9  # of the values: residuals below this are errors of the computation
 
 
@@ -41,16 +44,32 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
         lacking = number == 0 and unexplained(problem, residuals, loss)
         if lacking:
             refuse_other_units(problem, residuals, begun)
-        if first and lacking:
+        if first and lacking and not problem.patience.ended:
             search = searched(problem, least, residuals, scale, loss, [starts, most])
             x, iterations = search.x, iterations + search.iterations
+            if search.share < 1.0:  # of an unstable motion
+                problem = problem.until(search.share)
             residuals = problem.residuals(x)
         new = _noise(problem, residuals, sigma, len(x), loss)
         moved = max((abs(a / b - 1) for a, b in zip(_each(new), _each(sigma), strict=True)), default=0.0)
         sigma = new
         if not first and (moved < SETTLED or alone):  # one noise alone changes nothing but the intervals
             break
+        if problem.patience.ended or (not first and least.unsettled and unexplained(problem, residuals, loss)):
+            break
+    if least.unsettled or unexplained(problem, residuals, loss):
+        search = _with_growth(problem, x, search)
     return _result(problem, residuals, replace(least, iterations=iterations), sigma, loss, search, model)
+
+
+def _with_growth(problem: FitProblem, x: np.ndarray, search: Search | None) -> Search | None:
+    """A search with the growth of errors, if the motion that was not explained is unstable."""
+    if problem.patience.ended or (search is not None and search.growth is not None):
+        return search
+    grown = growth(problem, x)
+    if grown is None or grown.factor < LOST:
+        return search
+    return replace(search or Search(x, 0, False, 0), growth=grown)
 
 
 def _each(parts: list[list[float]]) -> list[float]:
@@ -121,7 +140,9 @@ def _result(
     x = least.x
     r, J = flat(problem, x, residuals, sigma), stacked(problem, least.jacobian, sigma)
     natural, turn = _natural(problem, x)
-    told, covariance, undetermined = _known(J @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x))
+    told, covariance, undetermined = _known(
+        _even(J, search) @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x)
+    )
     covariance, dof = _robust_factor(r, loss) * covariance, max(len(r) - told.rank, 0)
     low, high = problem.bounds
     at_bound = ((x - low) < 1e-6 * np.abs(high - low)) | ((high - x) < 1e-6 * np.abs(high - low))
@@ -131,16 +152,40 @@ def _result(
     biases = [
         [problem.bias(i, k, x, part.shape[1]) for k, part in enumerate(parts)] for i, parts in enumerate(residuals)
     ]
-    success, message, more = _judged(unexplained(problem, residuals, loss), least, search)
+    success, message, more = _judged(unexplained(problem, residuals, loss), least, search, problem.patience)
     notes = (*problem.notes, *more, *([] if not success else _correlated(problem, residuals)))
     return DataFit(
         *(found, told, problem, tuple(points), residuals, sigma, biases, loss, least.iterations, notes, model),
-        *(success, message, _cost(r, loss)),
+        *(success, message, cost_of(r, loss)),
     )
 
 
-def _judged(far: list[Unexplained], least: Least, search: Search | None) -> tuple[bool, str, list[str]]:
+def _even(J: np.ndarray, search: Search | None) -> np.ndarray:
+    """Derivatives as they are; of an unstable motion with less of the last rows, beside which the others are rounding,
+    though they tell the unknowns apart. So the intervals are rather too wide."""
+    if search is None or search.growth is None:
+        return J
+    sizes = np.linalg.norm(J, axis=1, keepdims=True)
+    return J * np.minimum(1.0, UNEVEN * np.median(sizes) / np.maximum(sizes, np.finfo(float).tiny))
+
+
+def _judged(
+    far: list[Unexplained], least: Least, search: Search | None, patience: Patience
+) -> tuple[bool, str, list[str]]:
     """Whether the fit is one, what is to be said of that, and notes."""
+    if search is not None and search.growth is not None:
+        grown = search.growth
+        until = grown.begin + search.share * (grown.end - grown.begin)
+        said = f"only the data until {until:.3g} of {grown.end:.3g} s is explained, and values are for it"
+        if search.share == 1.0:
+            said = "not all data is explained"
+            if least.unsettled:
+                said = f"the iteration has not settled: {least.unsettled.rstrip('.')}"
+        said += f"; {grown.said}"
+        return False, said, [said]
+    if patience.ended:
+        said = f"{patience.ended}, and these are the best values so far; more time (max_seconds) may lead further"
+        return False, said, [said]
     if least.unsettled:
         return False, f"the iteration has not settled: {least.unsettled}", [least.unsettled]
     if far:
@@ -197,19 +242,6 @@ def _natural(problem: FitProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
         part = slice(edges[k], edges[k + 1])
         values[part], turn[part, part] = slot.natural(x[part])
     return values, turn
-
-
-def _cost(r: np.ndarray, loss: str) -> float:
-    """Half the sum of a loss of SciPy."""
-    z = r * r
-    losses = {
-        "linear": z,
-        "soft_l1": 2 * (np.sqrt(1 + z) - 1),
-        "huber": np.where(z <= 1, z, 2 * np.sqrt(z) - 1),
-        "cauchy": np.log1p(z),
-        "arctan": np.arctan(z),
-    }
-    return 0.5 * float(losses[loss].sum())
 
 
 def _robust_factor(r: np.ndarray, loss: str) -> float:

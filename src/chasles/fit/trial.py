@@ -36,6 +36,7 @@ WEIGHTS = {1: 2 / 3, -1: -2 / 3, 2: -1 / 12, -2: 1 / 12}
 ONE_SIDED = {1: 4.0, 2: -3.0, 3: 4 / 3, 4: -1 / 4}  # of changes from the middle
 SAME_TIME = 1e-9  # of the span: times that are nearer count as one
 STEPPING = ("method", "step", "rtol", "atol", "max_step")
+LABOR, ENOUGH_LABOR = 30, 10_000  # times the evaluations of the first run, and more, that others may take
 KEPT = 64  # studies of values by path
 Numbers = tuple[np.ndarray, ...]  # of the slots
 Made = Callable[[Mapping[str, float]], Study]
@@ -67,6 +68,7 @@ class Trial:
     ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
         self._kept: dict[tuple[float, ...], Study] = {}
+        self.most: int | None = None  # evaluations of the field: a run that takes more is none that was measured
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
         if not isinstance(method, ExplicitStepper.methods):
@@ -128,11 +130,11 @@ class Trial:
         begins = [(slot, x) for slot, x in pairs if slot.kind == START]
         if not begins:
             return study
-        tree = study.tree().tree
         for slot, x in begins:
             letter, _, joint = slot.path.partition(".")
             value = x
             if slot.about is not None:
+                tree = study.tree().tree
                 delta = np.zeros(sum(one.nv for one in tree.joints))
                 delta[tree.velocities[joint]] = x
                 value = study.tree().tables.configuration.retract(slot.about, delta)[tree.coordinates[joint]]
@@ -163,9 +165,10 @@ class Trial:
     def run(self, point: TrialPoint) -> Any:
         """The simulation, with a point at each time at which something was measured."""
         mechanism, q, v = start_of(self.study(point.slots))
-        return simulate(mechanism, self.span, q, v, progress=False, **self._how(point))
+        return simulate(mechanism, self.span, q, v, progress=False, **self.how(point), max_evaluations=self.most)
 
-    def _how(self, point: TrialPoint) -> dict[str, Any]:
+    def how(self, point: TrialPoint) -> dict[str, Any]:
+        """Options of the simulation."""
         inner = np.unique(np.concatenate([self.times(point), *(one.t for one in self.inputs)]))
         apart = np.diff(inner, prepend=-np.inf) > SAME_TIME * (self.span[1] - self.span[0])
         inner = inner[apart]
@@ -189,6 +192,8 @@ class Trial:
     def residuals(self, point: TrialPoint) -> list[np.ndarray]:
         """Simulated less measured of each channel, (times, numbers), without biases."""
         run = self.run(point)
+        if run.success and self.most is None:
+            self.most = LABOR * run.solution.evaluations + ENOUGH_LABOR
         if not run.success:
             raise NoMotionError(f"{self.name}: the simulation did not get to the end: {run.message}")
         return [one.off(one.shown(self._states(run, k, point))) for k, one in enumerate(self.channels)]
@@ -250,18 +255,23 @@ class Trial:
             parameters=system or None,
             wrt=tuple(system),
             **more,
-            **self._how(point),
+            **self.how(point),
         )
         return found, found.run
 
     def _start_directions(self, point: TrialPoint, q: np.ndarray, v: np.ndarray, closed: bool) -> np.ndarray:
         """How the start changes with each number of the slots, (2 nv, columns)."""
-        columns, own = [], self.study(point.slots).start()
+        columns, study = [], self.study(point.slots)
+        own, tree = study.start(), study.tree().tree
         for k, slot in enumerate(self.slots):
             for j in range(len(slot.start)):
                 size = 1e-3 * slot.sizes(point.slots[k])[j]
                 total = np.zeros(2 * len(v))
-                if slot.kind == START or closed or self._moved(point, k, j, size).start() != own:
+                if slot.kind == START and not closed and slot.about is None:
+                    letter, _, joint = slot.path.partition(".")
+                    place = tree.velocities[joint].start + (0 if letter == "q" else len(v)) + j
+                    total[place] = 1.0  # which is the coordinate itself
+                elif slot.kind == START or closed or self._moved(point, k, j, size).start() != own:
                     total = self._start_slope(point, k, j, size, q, v)
                 columns.append(total)
         return np.array(columns).T

@@ -287,12 +287,17 @@ def _given(terms: Sequence[Any], design: Mapping[str, Any]) -> list[Any]:
 
 def violated(restraints: Sequence[Restraint], values: Sequence[np.ndarray]) -> dict[str, float]:
     """The largest violation of each limit, by name."""
-    found: dict[str, float] = {}
-    for k, (one, r) in enumerate(zip(restraints, values, strict=True)):
+    triples = zip(names_of(restraints), restraints, values, strict=True)
+    return {name: float(one.off(r).max(initial=0.0)) for name, one, r in triples}
+
+
+def names_of(restraints: Sequence[Restraint]) -> list[str]:
+    """Of limits: their quantities, and when they hold."""
+    found = list[str]()
+    for k, one in enumerate(restraints):
         when, own = one.limit.when, one.limit.quantity.name
         name = f"{own} ({when})" if isinstance(when, str) else f"{own} at {np.asarray(when).round(4).tolist()}"
-        name = name if name not in found else f"{name}, limit {k}"
-        found[name] = float(one.off(r).max(initial=0.0))
+        found.append(name if name not in found else f"{name}, limit {k}")
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.cached import cached_property
 from chasles.caution import warn
-from chasles.plan.mesh import polynomials
+from chasles.plan.mesh import always_limits, polynomials
 from chasles.plan.outcome import InputSequence, said
 from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import in_joint_coordinates
@@ -18,6 +18,7 @@ from chasles.simulation.simulate import simulate
 
 SAMPLES = 20  # of inputs that are held in an interval
 BETWEEN, TINY = 1e-2, 1e-300  # defects of a motion that is none, relative; what is divided by at least
+SEEN = 1e-6  # of a violation between nodes: less is not told
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class CollocatedMotion:
     t, q, v: its nodes. inputs: at the Gauss points of the intervals (intervals, stages, inputs), whose times are
     `input_times`; between them they are polynomials. settled: whether a minimum was found. parameters: those of the
     design that were found, by name. `run` is the motion simulated with inputs that are held, a
-    twentieth of the shortest interval each. `defects` tells of each interval how far it is from what is simulated.
+    twentieth of the shortest interval each. `defects` tells of each interval how far it is from what is simulated, and
+    `between` by how much limits that hold always, at nodes, are violated between them, by name.
     """
 
     t: np.ndarray
@@ -41,6 +43,7 @@ class CollocatedMotion:
     settled: bool
     system: Any = field(repr=False)
     parameters: dict[str, Any] = field(default_factory=dict)
+    account: Any = field(repr=False, default=None)  # the limits
 
     @property
     def duration(self) -> float:
@@ -64,13 +67,9 @@ class CollocatedMotion:
     def defects(self) -> np.ndarray:
         """How far each interval ends from the next node (intervals,) if it is simulated from its own: turns and shifts
         relative to the largest of the whole motion or of the interval, velocities to the largest of the motion."""
-        count, mechanism = len(self.inputs), in_joint_coordinates("defects", self.system)
-        difference = mechanism.tables.configuration.difference
+        count, difference = len(self.inputs), self._mechanism.tables.configuration.difference
         found = np.empty((2, count, self.v.shape[1]))
-        for k in range(count):
-            values, span = self._sampled(k, SAMPLES), (float(self.t[k]), float(self.t[k + 1]))
-            held = InputSequence(values, span[0], (span[1] - span[0]) / SAMPLES)
-            run = _simulated(mechanism, span, self.q[k], self.v[k], held, certificate=False)
+        for k, run in enumerate(self._pieces):
             found[0, k] = difference(self.q[k + 1], run.q[-1])
             found[1, k] = run.v[-1] - self.v[k + 1]
         way = np.abs(difference(self.q[0], self.q)).max(initial=0.0)
@@ -79,6 +78,46 @@ class CollocatedMotion:
         with np.errstate(invalid="ignore"):
             shares = np.abs(found).max(axis=2) / np.maximum(far, TINY)[:, None]
         return np.where(np.isfinite(shares), shares, np.inf).max(axis=0)
+
+    @cached_property
+    def _mechanism(self) -> Any:
+        return in_joint_coordinates("defects", self.system)
+
+    @cached_property
+    def _pieces(self) -> list[Run]:
+        """Each interval simulated from its own node."""
+        found = []
+        for k in range(len(self.inputs)):
+            values, span = self._sampled(k, SAMPLES), (float(self.t[k]), float(self.t[k + 1]))
+            held = InputSequence(values, span[0], (span[1] - span[0]) / SAMPLES)
+            found.append(_simulated(self._mechanism, span, self.q[k], self.v[k], held, certificate=False))
+        return found
+
+    @cached_property
+    def _beyond(self) -> dict[str, tuple[np.ndarray, float]]:
+        """By how much limits that hold always are violated within each interval (intervals,) as it is simulated, and
+        the size of their numbers; by name."""
+        t, q, v = (np.concatenate([getattr(run, name) for run in self._pieces]) for name in ("t", "q", "v"))
+        first = np.cumsum([0, *(len(run.t) for run in self._pieces[:-1])])
+        found = dict[str, tuple[np.ndarray, float]]()
+        for name, limit in always_limits(self.account):
+            values = limit.quantity.numbers(self.account.tree, t, q, v)[0]
+            off = np.abs(values - np.clip(values, limit.low, limit.high)).max(axis=1)
+            ends = np.concatenate([x.ravel() for x in (limit.low, limit.high)])
+            size = max(float(np.abs(values).max()), float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0)))
+            found[name] = np.maximum.reduceat(off, first), size
+        return found
+
+    @property
+    def between(self) -> dict[str, float]:
+        """By how much limits that hold always are violated between nodes, by name."""
+        return {name: float(off.max()) for name, (off, _) in self._beyond.items()}
+
+    @property
+    def beyond(self) -> np.ndarray:
+        """The worst of `between` in each interval, relative to the size of the numbers that are limited."""
+        shares = [off / max(size, TINY) for off, size in self._beyond.values()]
+        return np.max([np.zeros(len(self.inputs)), *shares], axis=0)
 
     @cached_property
     def run(self) -> Run:
@@ -93,7 +132,9 @@ class CollocatedMotion:
             if lengths.max() < 1.5 * lengths.min()
             else f"{lengths.min():.4g} to {lengths.max():.4g}"
         )
-        return said(f"{len(lengths)} intervals of {size} s, {self.iterations} iterations", self)
+        text = said(f"{len(lengths)} intervals of {size} s, {self.iterations} iterations", self)
+        more = [f" {name}: violated by {off:.2e} between nodes" for name, off in self.between.items() if off > SEEN]
+        return "\n".join([text, *more])
 
 
 def _simulated(
@@ -105,7 +146,7 @@ def _simulated(
 
 
 def warn_between(motion: CollocatedMotion, enough: float = BETWEEN) -> None:
-    """Warn of a motion that is not one of the system between its nodes."""
+    """Warn of a motion that is not one of the system between its nodes, or violates limits there."""
     worst = int(np.argmax(motion.defects))
     if motion.defects[worst] > enough:
         warn(
@@ -113,3 +154,11 @@ def warn_between(motion: CollocatedMotion, enough: float = BETWEEN) -> None:
             f"on, it misses the next node by {motion.defects[worst]:.2g} of its size. Its cost is not to be trusted; "
             "take more intervals or stages, refine=1e-3, or a small cost of effort"
         )
+        return
+    for name, (off, size) in motion._beyond.items():
+        k = int(np.argmax(off))
+        if off[k] > enough * size:
+            warn(
+                f"{CALLER}: limits hold at nodes, and between them {name} is violated by {off[k]:.3g}, after t = "
+                f"{motion.t[k]:.4g} s. Take more intervals, refine=1e-3, or a limit that is narrower by as much"
+            )

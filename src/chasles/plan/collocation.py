@@ -1,4 +1,9 @@
-"""`collocate`: the best motion with inputs that are polynomials in each interval, by collocation at Gauss points."""
+"""`collocate`: the best motion with inputs that are polynomials in each interval, by collocation at Gauss points.
+
+In closed loops each node satisfies the constraints (`LoopNodes`), and the accelerations at the Gauss points are those
+that the constraints allow. The end of an interval is as far off the constraints as its error, h^(2 s + 1) with s
+points. Only its independent coordinates and velocities are those of the next node, so the order stays 2 s.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.cached import cached_property
 from chasles.plan.account import Account, Course
 from chasles.plan.collocated import CollocatedMotion, warn_between
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
-from chasles.plan.mesh import Refined
-from chasles.plan.node_program import NodeProgram
+from chasles.plan.mesh import Refined, always, require_between, require_refinement
+from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
 from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
 from chasles.plan.stage_field import FieldOnDuals
-from chasles.plan.terms import ALWAYS, MotionLimit, nodes_of
-from chasles.relative.mechanism import Mechanism
+from chasles.plan.terms import MotionLimit, nodes_of
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
 from chasles.simulation.start.values import Values
@@ -51,15 +57,17 @@ def collocate(
     solver: str = "auto",
     refine: float | None = None,
 ) -> CollocatedMotion:
-    """Find the motion of a tree that minimizes costs within limits, by collocation at Gauss points.
+    """Find the motion that minimizes costs within limits, by collocation at Gauss points.
 
     Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
-    the package ipyopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in `shoot`.
+    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in
+    `shoot`.
 
-    Equations of motion hold at Gauss points. What is between them is looked at afterwards (`defects`), with a warning
-    where the motion is none of the system. refine: the largest defect that is good enough, such as 1e-3: intervals
-    with larger ones are cut in two, and the motion is found again from the last one.
+    Equations of motion hold at Gauss points, limits at nodes. What is between them is looked at afterwards (`defects`,
+    `between`), with a warning where the motion is none of the system, or violates limits. refine: the largest defect
+    or relative violation that is good enough, such as 1e-3: intervals with larger ones are cut in two, and the motion
+    is found again from the last one.
     """
     begin, end = span_of(span, intervals)
     require_ends(tolerance, iterations)
@@ -69,8 +77,6 @@ def collocate(
     design = DesignedSystem(system, parameters, bounds)
     dynamics, state = prepare(CALLER, design.mechanism or system, begin, q, v, "relative", inputs=True)
     refuse_sticking(CALLER, dynamics.mechanism.system)
-    if not isinstance(dynamics.mechanism, Mechanism):
-        raise ValueError(f"{CALLER}: collocate is for trees, and this system has loops or constraints; take shoot")
     require_refinement(refine)
     actuated, terms = InputRange(dynamics), terms_of(costs, limits)
     first, taken, start = dynamics.split(state)[:2], 0, None
@@ -82,13 +88,16 @@ def collocate(
             require_between(account, refine)
             require_start(account, begin, *first)
             length = durations_of(duration, begin, end - begin, account)
+            if length[0] < length[2]:
+                require_timeless(dynamics.mechanism, first[0], begin, end)
             box = bounds_of(actuated, low, high)
-        task = Collocation(account, first, begin, box, design, actuated, int(stages))
+        task = Collocation(account, first, begin, box, design, actuated, int(stages), (q, v))
+        task.rank = getattr(dynamics, "rank", -1)
         program, z = task.program(guess, length) if start is None else task.begun(start, length)
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
         motion = replace(task.result(solution, tolerance), iterations=taken)
-        if not left or (cut := motion.defects > refine).sum() == 0:
+        if not left or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
             break
         start = Refined(task, solution.z, cut)
         mesh = start.mesh
@@ -96,30 +105,6 @@ def collocate(
         warn_unsettled(taken, solution.problem)
     warn_between(motion)
     return motion
-
-
-def require_refinement(refine: Any) -> None:
-    """Refuse a largest defect that means nothing."""
-    wrong = isinstance(refine, bool) or not isinstance(refine, int | float | np.number) or not 0 < refine < 1
-    if refine is not None and wrong:
-        raise ValueError(f"{CALLER}: refine is {refine!r}; expected the largest defect between 0 and 1, such as 1e-3")
-
-
-def require_between(account: Account, refine: float | None) -> None:
-    """ValueError for what is given at each node alone: there is no cost between nodes, and other meshes have others."""
-    for wish in account.wishes:
-        if _always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
-            raise ValueError(
-                f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
-                "give a function of time, or the nodes by when="
-            )
-    for one in account.restraints:
-        given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
-        if refine is not None and one.limit.when is ALWAYS and max(map(np.ndim, given)) == 2:
-            raise ValueError(
-                f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
-                "give one number, a function of time, or the nodes by when="
-            )
 
 
 class Collocation(NodeProgram):
@@ -136,13 +121,20 @@ class Collocation(NodeProgram):
         design: DesignedSystem,
         actuated: InputRange,
         stages: int,
+        given: tuple[Any, Any] = (None, None),
     ):
-        super().__init__(account, first, begin, bounds, design)
+        """given: q and v of the start, as they were given."""
+        super().__init__(account, first, begin, bounds, design, given)
         self.stages, self.interval = stages, GaussIntervals(self.mechanism, stages)
         self.actuated, self.inputs, self.effect = actuated, actuated.inputs, actuated.effect
+        self.closed, self.rank = isinstance(self.mechanism, ClosedMechanism), -1
         tables = self.mechanism.tables
-        self.plain = tables.acting.empty and self.mechanism.tree.dependence is None
-        self.field = None if self.plain else FieldOnDuals(self.mechanism)
+        self.plain = not self.closed and tables.acting.empty and self.mechanism.tree.dependence is None
+
+    @cached_property
+    def field(self) -> FieldOnDuals | None:
+        """Accelerations, where equations of motion are not those of inverse dynamics."""
+        return None if self.plain else FieldOnDuals(self.mechanism, self.rank)
 
     def lay_out(self, path: np.ndarray, duration: float, inner: int) -> None:
         super().lay_out(path, duration, inner)
@@ -152,30 +144,45 @@ class Collocation(NodeProgram):
 
     def placed(self, z: np.ndarray) -> None:
         """Find the stages."""
-        if self.design.size and self.mechanism is not self.design.mechanism:
-            self.mechanism = self.interval.mechanism = self.design.mechanism
-            self.account = self.account.of(self.mechanism, self.design.values)
-            self.field, self.effect = FieldOnDuals(self.mechanism), self.actuated.effect_of(self.mechanism)
+        self._take_design()
         alpha = z[self.at["alpha"]].reshape(self.count, self.stages, self.nv)
         self.u = z[self.at["u"]].reshape(self.count, self.stages, self.inputs)
         self.h = float(z[self.time]) * self.shares
+        if self.lost:
+            return
         self.interval.place(self.q[:-1], self.v[:-1], alpha, self.h)
         self.stage_times = self.t[:-1, None] + self.h[:, None] * self.interval.c
 
+    def _take_design(self) -> None:
+        """Take the mechanism of the design that is chosen."""
+        if self.design.size and self.mechanism is not self.design.mechanism:
+            self.mechanism = self.interval.mechanism = self.design.mechanism
+            self.account = self.account.of(self.mechanism, self.design.values)
+            self.field = FieldOnDuals(self.mechanism, self.rank)
+            self.effect = self.actuated.effect_of(self.mechanism)
+
     def sloped(self, z: np.ndarray) -> None:
         """Derivatives of the equations by the design."""
-        self.by_design, self.effect_slopes, tables = np.zeros((0, 0)), None, None
-        if self.design.size:
+        self.by_design, self.effect_slopes, tables, count = np.zeros((0, 0)), None, None, self.design.size
+        if count:
             tables, more = self.design.derivatives(lambda m, values: self._of_design(z, m, values))
-            cut = self.nv * self.inputs
-            self.by_design, effect = more[:-cut], more[-cut:].reshape(self.nv, self.inputs, self.design.size)
-            self.effect_slopes = np.einsum("nmp,ksm->ksnp", effect, self.u)
+            own, closing = self.nv * self.inputs, self.nodes.closing(self.mechanism, self.q, self.v, self.t).size
+            self.by_design, effect, left = np.split(more, [len(more) - own - closing, len(more) - closing])
+            self.effect_slopes = np.einsum("nmp,ksm->ksnp", effect.reshape(self.nv, self.inputs, count), self.u)
+            self.follow = self.nodes.follow(self.q, self.v, self.t, left.reshape(self.count + 1, -1, count))
         self.tables = tables
 
     def _of_design(self, z: np.ndarray, mechanism: Any, values: Mapping[str, Any]) -> np.ndarray:
-        """The cost, the limits and the forces of inputs for other parameters and the same motion."""
+        """The cost, the limits, the forces of inputs and what is left of constraints, for other parameters and the same
+        motion."""
         account, effect = self.account.of(mechanism, values), self.actuated.effect_of(mechanism)
-        return np.concatenate([[self._cost_of(account, z)], self.limited(account, self.course(z)), effect.ravel()])
+        left, limits = self.nodes.closing(mechanism, self.q, self.v, self.t), self.limited(account, self.course(z))
+        return np.concatenate([[self._cost_of(account, z)], limits, effect.ravel(), left.ravel()])
+
+    @property
+    def lost(self) -> bool:
+        """Whether a loop cannot be closed at a node."""
+        return not np.isfinite(self.q).all()
 
     def course(self, z: np.ndarray) -> Course:
         return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]))
@@ -184,6 +191,9 @@ class Collocation(NodeProgram):
 
     def cost(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """The cost and its gradient."""
+        self.place(z)
+        if self.lost:
+            return np.nan, np.full(self.size, np.nan)
         self.slope(z)
         slope, share = np.zeros(self.size), self.interval.b[:, None]
         for effort in self.account.efforts:
@@ -201,7 +211,7 @@ class Collocation(NodeProgram):
         share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
         total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
         for wish in account.wishes:
-            if _always(wish):
+            if always(wish):
                 r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
                 total += float(self._stage_shares() @ (wish.weight * r**2).sum(axis=1))
             else:
@@ -220,19 +230,21 @@ class Collocation(NodeProgram):
 
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
-        if not _always(wish):
+        if not always(wish):
             nodes = nodes_of(wish.when, self.mesh)
             r, by = self.account._at(wish.quantity, nodes, self.course(z))
             pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
             np.add.at(slope, self.at["node"][nodes], pull)
+            slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[nodes])
             return
         interval, nv = self.interval, self.nv
-        r, by = wish.quantity.numbers(self.mechanism, *self._flat_stages())
+        r, by = wish.quantity.numbers(self.account.tree, *self._flat_stages())
         shares = self._stage_shares()
         pull = 2 * shares[:, None] * wish.weight * r
         both = np.concatenate([interval.dq, interval.dv], axis=2).reshape(-1, 2 * nv, interval.columns)
         columns = np.einsum("km,kmc,kcd->kd", pull, by, both).reshape(self.count, self.stages, -1).sum(axis=1)
         slope[self.at["node"][:-1]] += np.einsum("kn,knm->km", columns[:, : 2 * nv], self.by[:-1])
+        slope[self.time + 1 :] += np.einsum("kn,knp->p", columns[:, : 2 * nv], self.follow[:-1])
         slope[self.at["alpha"]] += columns[:, 2 * nv : -1]
         slope[self.time] += float(self.shares @ columns[:, -1])
         slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
@@ -242,7 +254,9 @@ class Collocation(NodeProgram):
     def rows(self, z: np.ndarray) -> np.ndarray:
         """Equations of motion, of the ends of intervals, and limits."""
         self.place(z)
-        off, _, _ = self.interval.ends(self.q[1:], self.v[1:])
+        if self.lost:
+            return np.full(self.row_count, np.nan)
+        off = np.take_along_axis(self.interval.ends(self.q[1:], self.v[1:])[0], self.nodes.rows[1:], axis=1)
         return np.concatenate([self._motion().ravel(), off.ravel(), self.limited(self.account, self.course(z))])
 
     def _motion(self) -> np.ndarray:
@@ -279,25 +293,32 @@ class Collocation(NodeProgram):
 
     def slopes(self, z: np.ndarray) -> np.ndarray:
         """The entries of the Jacobian, in the order of `places`."""
+        self.place(z)
+        if self.lost:
+            return np.full(self.entry_count, np.nan)
         self.slope(z)
-        nv, by_node = self.nv, self.by
+        nv, by_node, follow = self.nv, self.by, self.follow
         by, by_inputs, by_design = self._motion_slopes()
-        by[..., : 2 * nv] = by[..., : 2 * nv] @ by_node[:-1, None]
+        by_design = by_design + by[..., : 2 * nv] @ follow[:-1, None]
+        by = np.concatenate([by[..., : 2 * nv] @ by_node[:-1, None], by[..., 2 * nv :]], axis=-1)
         by[..., -1] *= self.shares[:, None, None]
         _, ends, following = self.interval.ends(self.q[1:], self.v[1:])
-        ends[..., : 2 * nv] = ends[..., : 2 * nv] @ by_node[:-1]
-        ends[..., -1] *= self.shares[:, None]
-        after = by_node[1:].copy()
+        after = np.concatenate([by_node[1:], follow[1:]], axis=2)
         after[:, :nv] = following @ after[:, :nv]
+        after, ends_design = np.split(after, [self.nodes.size], axis=2)
+        ends_design = ends_design + ends[..., : 2 * nv] @ follow[:-1]
+        ends = np.concatenate([ends[..., : 2 * nv] @ by_node[:-1], ends[..., 2 * nv :]], axis=-1)
+        ends[..., -1] *= self.shares[:, None]
+        chosen = [np.take_along_axis(x, self.nodes.rows[1:, :, None], axis=1) for x in (ends, after, ends_design)]
         limits = self.limit_slopes(self.course(z), self.by_design[1:])
-        return np.concatenate([x.ravel() for x in (by, by_inputs, by_design, ends, after, *limits)])
+        return np.concatenate([x.ravel() for x in (by, by_inputs, by_design, *chosen, *limits)])
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of the entries."""
-        nv, s, K = self.nv, self.stages, self.count
+        nv, s, K, own = self.nv, self.stages, self.count, self.nodes.size
         local = np.concatenate([self.at["node"][:-1], self.at["alpha"], np.full((K, 1), self.time)], axis=1)
         first = np.arange(K * s * nv).reshape(K, s, nv)
-        second = K * s * nv + np.arange(K * 2 * nv).reshape(K, 2 * nv)
+        second = K * s * nv + np.arange(K * own).reshape(K, own)
         u = self.at["u"].reshape(K, s, 1, self.inputs)
         designed = self.time + 1 + np.arange(self.design.size)
         pairs = [
@@ -306,7 +327,8 @@ class Collocation(NodeProgram):
             np.broadcast_arrays(first[..., None], designed),
             np.broadcast_arrays(second[..., None], local[:, None]),
             np.broadcast_arrays(second[..., None], self.at["node"][1:, None]),
-            *self.limit_places(K * s * nv + K * 2 * nv),
+            np.broadcast_arrays(second[..., None], designed),
+            *self.limit_places(K * s * nv + K * own),
         ]
         return tuple(np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))  # type: ignore[return-value]
 
@@ -318,6 +340,7 @@ class Collocation(NodeProgram):
 
     def begun(self, start: Refined, duration: tuple[float, float, float]) -> tuple[Program, np.ndarray]:
         """The same from a motion on a coarser mesh."""
+        self._take_design()
         self.lay_out(start.q, float(start.rest[0]), self.stages * (self.nv + self.inputs))
         z = np.zeros(self.size)
         z[self.at["node"]], z[self.at["inner"]] = self.nodes.variables(start.v), start.inner
@@ -327,13 +350,18 @@ class Collocation(NodeProgram):
     def _program(self, duration: tuple[float, float, float]) -> Program:
         low, high = self.box(duration)
         low[self.at["u"]], high[self.at["u"]] = (np.tile(x, self.stages) for x in self.bounds)
-        self.equations = self.count * (self.stages + 2) * self.nv
+        self.equations = self.count * (self.stages * self.nv + self.nodes.size)
         least, most = self.edges(self.equations)
-        return Program(self.cost, self.rows, self.slopes, self.places(), low, high, least, most)
+        places = self.places()
+        self.row_count, self.entry_count = len(least), len(places[0])
+        return Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
 
     def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:
         """The motion, if it satisfies everything."""
         z = solution.z
+        self.place(z)
+        if self.lost:
+            raise no_motion(solution.iterations)
         cost, course = self.cost(z)[0], self.course(z)
         scale = 1.0
         if self.field is None:
@@ -342,9 +370,5 @@ class Collocation(NodeProgram):
         found = self.require(course, off, tolerance, solution)
         return CollocatedMotion(
             *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
-            *(not solution.problem, self.design.found(), self.design.values),
+            *(not solution.problem, self.design.found(), self.design.values, self.account),
         )
-
-
-def _always(wish: Any) -> bool:
-    return isinstance(wish.when, str) and wish.when == ALWAYS

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from chasles.plan.account import Account, names_of
+from chasles.plan.quantities import CALLER
+from chasles.plan.terms import ALWAYS, MotionLimit
+from chasles.relative.loop.closed import ClosedMechanism
 
 if TYPE_CHECKING:
     from chasles.plan.collocation import Collocation
@@ -32,6 +37,10 @@ class Refined:
         middle = 0.5**powers / powers @ np.linalg.inv(interval.c[:, None] ** (powers - 1))  # integrals to the middle
         way, rise = (h * np.einsum("j,kjn->kn", middle, x) for x in (interval.w, interval.alpha))
         halves = task.mechanism.retract(task.q[:-1], way), task.v[:-1] + rise
+        if isinstance(task.mechanism, ClosedMechanism):  # as far off the constraints as the error of half an interval
+            times = task.t[:-1] + 0.5 * task.h
+            for k in np.flatnonzero(cut):
+                halves[0][k] = task.mechanism.assemble(halves[0][k], float(times[k]))
         self.q, self.v = (
             np.concatenate([np.where(second[:, None], half[parent], x[:-1][parent]), x[-1:]])
             for half, x in zip(halves, (task.q, task.v), strict=True)
@@ -40,3 +49,42 @@ class Refined:
         parts = (np.einsum("cij,cjn->cin", values, x[parent]) for x in (interval.alpha, task.u))
         self.inner = np.concatenate([x.reshape(len(parent), -1) for x in parts], axis=1)
         self.rest = z[task.time :]
+
+
+def require_refinement(refine: Any) -> None:
+    """Refuse a largest defect that means nothing."""
+    wrong = isinstance(refine, bool) or not isinstance(refine, int | float | np.number) or not 0 < refine < 1
+    if refine is not None and wrong:
+        raise ValueError(f"{CALLER}: refine is {refine!r}; expected the largest defect between 0 and 1, such as 1e-3")
+
+
+def require_between(account: Account, refine: float | None) -> None:
+    """ValueError for what is given at each node alone: there is no cost between nodes, and other meshes have others."""
+    for wish in account.wishes:
+        if always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
+            raise ValueError(
+                f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
+                "give a function of time, or the nodes by when="
+            )
+    for one in account.restraints:
+        given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
+        if refine is not None and always(one.limit) and max(map(np.ndim, given)) == 2:
+            raise ValueError(
+                f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
+                "give one number, a function of time, or the nodes by when="
+            )
+
+
+def always_limits(account: Account) -> list[tuple[str, MotionLimit]]:
+    """Limits that hold along the whole motion, with their names; not those of numbers for each node."""
+    every = [(name, one.limit) for name, one in zip(names_of(account.restraints), account.restraints, strict=True)]
+    return [
+        (name, limit)
+        for name, limit in every
+        if always(limit) and max(map(np.ndim, (getattr(limit.quantity, "target", ()), limit.low, limit.high))) < 2
+    ]
+
+
+def always(wish: Any) -> bool:
+    """Whether a wish or a limit is one along the whole motion."""
+    return isinstance(wish.when, str) and wish.when == ALWAYS

@@ -25,6 +25,26 @@ ENOUGH = 1e3  # times the tolerance of the program: what limits may be violated 
 ENOUGH_LEAST = 1e-6
 
 
+def require_timeless(mechanism: Any, q: np.ndarray, begin: float, end: float) -> None:
+    """Refuse constraints that move, with a free duration: nodes would move with it."""
+    if isinstance(mechanism, ClosedMechanism):
+        now, then = (mechanism.constraint_rows(q, None, t).residual for t in (begin, end))
+        if not np.array_equal(now, then):
+            raise ValueError(
+                f"{CALLER}: a constraint of the system moves in time, and the duration is free; hold the duration, or "
+                "take optimize"
+            )
+
+
+def no_motion(iterations: int) -> InfeasibleError:
+    """That a search ended where there is no motion."""
+    return InfeasibleError(
+        f"{CALLER}: no motion was found after {iterations} iterations: at the last nodes of the search a loop cannot "
+        "be closed, or a step has no finite result. Give narrower bounds of the parameters, or another guess",
+        {"equations of motion": np.inf},
+    )
+
+
 class NodeProgram:
     """Variables z and limits of a motion in so many intervals."""
 

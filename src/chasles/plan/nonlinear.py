@@ -1,4 +1,5 @@
-"""Nonlinear programs with sparse Jacobians: by Ipopt (the package `ipyopt`) where it is installed, else by SciPy."""
+"""Nonlinear programs with sparse Jacobians: by Ipopt (the package `ipyopt` or `cyipopt`) where it is installed, else by
+SciPy."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ DENSE_MOST = 400  # variables up to which SciPy's dense method is quicker than i
 NO_DESCENT = 8  # status of SLSQP if its line search finds nothing better
 NEARLY, STATIONARY = 1e-6, 1e-4  # at a bound, and of the gradient: what is left of it at a minimum
 NOWHERE = 1e12  # for SciPy: cost and rows where there is no motion, which ends a search if they are not a number
+FAR = 2e19  # what counts as infinite for Ipopt
 MEMORY = 30  # corrections of the Hessian that Ipopt remembers
 
 
@@ -48,56 +50,106 @@ def require_solver(solver: str) -> None:
     """Refuse a solver that is none, or is not there, before anything is computed."""
     if solver not in SOLVERS:
         raise ValueError(f'plan: solver is {solver!r}; expected "auto", "ipopt" or "scipy"')
-    if solver == "ipopt" and find_spec("ipyopt") is None:
-        raise ImportError('plan: solver="ipopt" needs the package ipyopt: pip install ipyopt')
+    if solver == "ipopt" and not ipopt_package():
+        raise ImportError('plan: solver="ipopt" needs the package ipyopt, or cyipopt: pip install ipyopt')
+
+
+def ipopt_package() -> str:
+    """The package that Ipopt is called by; none, if there is none."""
+    return next((name for name in ("ipyopt", "cyipopt") if find_spec(name) is not None), "")
 
 
 def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, solver: str) -> ProgramEnd:
     """The minimum, from z on; what it violates is for the caller to look at."""
-    if solver != "scipy" and find_spec("ipyopt") is not None:
-        return _by_ipopt(program, z, tolerance, iterations)
-    return _by_scipy(program, z, tolerance, iterations)
+    package = "" if solver == "scipy" else ipopt_package()
+    if not package:
+        return _by_scipy(program, z, tolerance, iterations)
+    call, options = Callbacks(program), _options_of_ipopt(tolerance, iterations)
+    found, status, count = (by_ipyopt if package == "ipyopt" else by_cyipopt)(call, z, options)
+    if call.raised:
+        raise call.raised[0]
+    ending = "" if status in (0, 1, 3) else ENDINGS.get(status, f"Ipopt stopped with status {status}")
+    return ProgramEnd(found, count, ending)
 
 
-def _by_ipopt(program: Program, z: np.ndarray, tolerance: float, iterations: int) -> ProgramEnd:
-    import ipyopt
-
-    raised: list[BaseException] = []
-
-    def caught(function: Callable[[np.ndarray], Any], x: np.ndarray) -> Any:
-        """Of errors Ipopt makes others, so they wait until it has stopped."""
-        try:
-            return np.nan if raised else function(x)
-        except BaseException as error:
-            raised.append(error)
-            return np.nan
-
-    def put(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], None]:
-        def into(x: np.ndarray, out: np.ndarray) -> None:
-            out[:] = caught(function, x)
-
-        return into
-
-    far = 2e19  # what counts as infinite there
-    bounds = [np.clip(x, -far, far) for x in (program.low, program.high, program.least, program.most)]
+def _options_of_ipopt(tolerance: float, iterations: int) -> dict[str, Any]:
     options: dict[str, Any] = {"print_level": 0, "sb": "yes", "tol": tolerance, "constr_viol_tol": tolerance}
     options |= {"max_iter": iterations, "hessian_approximation": "limited-memory"}
     options |= {"limited_memory_max_history": MEMORY, "acceptable_tol": tolerance, "acceptable_iter": 3}
-    options |= {"acceptable_constr_viol_tol": tolerance, "bound_relax_factor": 1e-3 * tolerance}
-    empty = np.zeros(0, dtype=np.int64)
+    return options | {"acceptable_constr_viol_tol": tolerance, "bound_relax_factor": 1e-3 * tolerance}
+
+
+class Callbacks:
+    """A program as Ipopt calls it. Of errors Ipopt makes others, so they wait in `raised` until it has stopped. The
+    names of the methods are those of `cyipopt`."""
+
+    def __init__(self, program: Program):
+        self.program, self.raised, self.count = program, list[BaseException](), 0
+        edges = program.low, program.high, program.least, program.most
+        self.bounds = [np.clip(x, -FAR, FAR) for x in edges]
+
+    def caught(self, function: Callable[[np.ndarray], Any], x: np.ndarray, size: tuple[int, ...] = ()) -> Any:
+        """The value of a function; NaN of its size if there is none."""
+        try:
+            return np.full(size, np.nan) if self.raised else function(x)
+        except BaseException as error:
+            self.raised.append(error)
+            return np.full(size, np.nan)
+
+    def objective(self, x: np.ndarray) -> float:
+        return float(self.caught(lambda x: self.program.cost(x)[0], x))
+
+    def gradient(self, x: np.ndarray) -> Any:
+        return self.caught(lambda x: self.program.cost(x)[1], x, x.shape)
+
+    def constraints(self, x: np.ndarray) -> Any:
+        return self.caught(self.program.rows, x, self.program.least.shape)
+
+    def jacobian(self, x: np.ndarray) -> Any:
+        return self.caught(self.program.slopes, x, self.program.places[0].shape)
+
+    def jacobianstructure(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.program.places
+
+    def intermediate(self, mode: int, iteration: int, *_: float) -> bool:
+        """Whether Ipopt goes on."""
+        self.count = iteration
+        return not self.raised
+
+
+def by_ipyopt(call: Callbacks, z: np.ndarray, options: dict[str, Any]) -> tuple[np.ndarray, int, int]:
+    """The end of a search, its status and its iterations."""
+    import ipyopt
+
+    def put(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], None]:
+        def into(x: np.ndarray, out: np.ndarray) -> None:
+            out[:] = function(x)
+
+        return into
+
+    empty, bounds = np.zeros(0, dtype=np.int64), call.bounds
     make: Any = ipyopt.Problem
     problem = make(
-        *(len(z), bounds[0], bounds[1], len(program.least), bounds[2], bounds[3]),
-        *(tuple(program.places), (empty, empty), lambda x: caught(lambda x: program.cost(x)[0], x)),
-        *(put(lambda x: program.cost(x)[1]), put(program.rows), put(program.slopes)),
-        intermediate_callback=lambda *_: not raised,
+        *(len(z), bounds[0], bounds[1], len(bounds[2]), bounds[2], bounds[3]),
+        *(tuple(call.program.places), (empty, empty), call.objective),
+        *(put(call.gradient), put(call.constraints), put(call.jacobian)),
+        intermediate_callback=lambda *_: not call.raised,
         ipopt_options=options,
     )
     found, _, status = problem.solve(z.copy())
-    if raised:
-        raise raised[0]
-    ending = "" if status in (0, 1, 3) else ENDINGS.get(status, f"Ipopt stopped with status {status}")
-    return ProgramEnd(found, int(problem.stats["n_iter"]), ending)
+    return found, int(status), int(problem.stats["n_iter"])
+
+
+def by_cyipopt(call: Callbacks, z: np.ndarray, options: dict[str, Any]) -> tuple[np.ndarray, int, int]:
+    """The same by the package `cyipopt`."""
+    import cyipopt
+
+    low, high, least, most = call.bounds
+    problem = cyipopt.Problem(n=len(z), m=len(least), problem_obj=call, lb=low, ub=high, cl=least, cu=most)
+    for name, value in options.items():
+        problem.add_option(name, value)
+    found, told = problem.solve(z.copy())
+    return found, int(told["status"]), call.count
 
 
 def _stationary(program: Program, z: np.ndarray) -> bool:

@@ -13,9 +13,9 @@ from chasles.constraint.errors import AssemblyError
 from chasles.plan.account import Account, Course
 from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
-from chasles.plan.node_program import NodeProgram
+from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
-from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_coarse, warn_unsettled
+from chasles.plan.outcome import PlannedMotion, warn_coarse, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
     durations_of,
@@ -27,9 +27,7 @@ from chasles.plan.planner import (
     span_of,
     terms_of,
 )
-from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
-from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.start.values import Values
 
 
@@ -59,8 +57,8 @@ def shoot(
 
     Costs, limits and bounds of inputs as in `optimize`, and the same steps. guess: coordinates at the nodes
     (steps + 1, nq); by default the start, everywhere, or the motion under `inputs`, if these are given. inputs: those
-    to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt), "scipy", or "auto": the first that there
-    is.
+    to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt or cyipopt), "scipy", or "auto": the first
+    that there is.
 
     parameters: names and values to begin with of a design; then `system` is a function of them that returns a System,
     and the best values are found together with the motion, within `bounds`, {name: (low, high)}. The plan has them as
@@ -76,22 +74,10 @@ def shoot(
     require_start(account, begin, *held.split(held.first))
     length = durations_of(duration, begin, end - begin, account)
     if length[0] < length[2]:
-        _require_timeless(held, end)
+        require_timeless(held.mechanism, held.split(held.first)[0], begin, end)
     task = Shooting(held, account, bounds_of(held, low, high), design, (q, v))
     program, z = task.program(guess, inputs, length)
     return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
-
-
-def _require_timeless(held: HeldSteps, end: float) -> None:
-    """Refuse constraints that move, with a free duration: nodes would move with it."""
-    if isinstance(held.mechanism, ClosedMechanism):
-        q = held.split(held.first)[0]
-        now, then = (held.mechanism.constraint_rows(q, None, t).residual for t in (held.start, end))
-        if not np.array_equal(now, then):
-            raise ValueError(
-                f"{CALLER}: a constraint of the system moves in time, and the duration is free; hold the duration, or "
-                "take optimize"
-            )
 
 
 class Shooting(NodeProgram):
@@ -249,12 +235,7 @@ class Shooting(NodeProgram):
         """The motion under the inputs that were found, from the start on, if it satisfies everything."""
         self.place(solution.z)
         if self.off is None:
-            raise InfeasibleError(
-                f"{CALLER}: no motion was found after {solution.iterations} iterations: at the last nodes of the "
-                "search a loop cannot be closed, or a step has no finite result. Give narrower bounds of the "
-                "parameters, or another guess",
-                {"equations of motion": np.inf},
-            )
+            raise no_motion(solution.iterations)
         inputs = np.ascontiguousarray(np.clip(self.u, *self.bounds))
         points = self.held.roll(inputs, self.h)
         q, v = self.held.split(points)

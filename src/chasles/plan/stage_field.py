@@ -1,5 +1,7 @@
-"""Accelerations at many states at once with their derivatives, with springs, dampers, laws and joints that follow
-others: the field of `simulate` on dual numbers."""
+"""Accelerations at many states at once with their derivatives, with springs, dampers, laws, joints that follow others
+and closed loops: the field of `simulate` on dual numbers.
+
+Next to the constraints of a loop it is a smooth continuation of the accelerations that they allow."""
 
 from __future__ import annotations
 
@@ -7,32 +9,45 @@ from typing import Any
 
 import numpy as np
 
-from chasles.kernel.undisturbed import Calling
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.closed.dynamics import ClosedDynamics
+from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
 from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.tree.dynamics import TreeDynamics
 from chasles.simulation.tree.tangent import TangentTables, evaluated
 
 STRETCH = 1e-2  # of an interval, over which the field is differenced by its time
 
 
 class FieldOnDuals:
-    """Accelerations of a tree at states, arrays of which have any shape in front."""
+    """Accelerations at states, arrays of which have any shape in front."""
 
-    def __init__(self, mechanism: Any):
-        self.mechanism, self.nq, self.nv, self.tables = mechanism, mechanism.nq, mechanism.nv, TangentTables(mechanism)
+    tables: TangentTables | ClosedTangentTables
+    dynamics: TreeDynamics
+
+    def __init__(self, mechanism: Any, rank: int = -1):
+        """rank: how many rows of the constraints of loops are independent."""
+        self.mechanism, self.nq, self.nv = mechanism, mechanism.nq, mechanism.nv
+        self.laws = tuple(mechanism.tables.acting.laws)
+        if isinstance(mechanism, ClosedMechanism):
+            self.dynamics = ClosedDynamics(mechanism)
+            self.dynamics.rank = rank
+            self.tables = ClosedTangentTables(mechanism, self.dynamics.parameters, False)
+            self.address, self.laws = tangent_addresses()[0], (*self.laws, *mechanism.laws)
+        else:
+            self.dynamics, self.tables = TreeDynamics(mechanism), TangentTables(mechanism)
+            self.address = self.tables.address
         self.count = len(self.tables.constants) + self.nv  # numbers of the tables, forces last
-        self.laws = mechanism.tables.acting.laws
 
     def _along(
         self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
     ) -> np.ndarray:
         """Accelerations and their derivatives, (states, nv, 1 + columns), of states one after the other."""
         found, nv, y = np.empty((len(t), self.nv, 1 + seeds.shape[2])), self.nv, np.zeros(self.nq + self.nv + 1)
-        with Calling(self.laws, True):
+        with self.dynamics.calling(tangents=True):
             for k in range(len(t)):
                 y[: self.nq], y[self.nq : -1] = q[k], v[k]
-                rates = evaluated(
-                    self.tables, self.tables.address, float(t[k]), y, forces[k], seeds[k], shifts[k], len(y)
-                )
+                rates = evaluated(self.tables, self.address, float(t[k]), y, forces[k], seeds[k], shifts[k], len(y))
                 found[k] = rates[nv : 2 * nv]
         return found
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.display import style
 from chasles.display.formulas import written
-from chasles.view.plot_panel import AS_COUNTS, AS_LINES, AS_SIZES, AS_STAIRS, Panel
+from chasles.view.plot_panel import AS_COUNTS, AS_HELD, AS_LINES, AS_SIZES, AS_STAIRS, Panel
 
 SMALLEST = 1e-18  # drawn on a logarithmic axis if all is 0
 ROUNDING = 1e-12  # values below this are not magnified
@@ -33,6 +33,8 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
             looks: dict[str, Any] = {"color": _color(r if by_run else place), "linestyle": style.LINES[r % 4]}
             if by_run:
                 looks["linestyle"] = "-"
+            elif len(found) == 1:  # of more series than colors
+                looks["linestyle"] = style.LINES[place // len(style.COLORS) % 4]
             if panel.optional and k == len(panel.series) - 1:  # the sum of the others, which may hide one of them
                 looks |= {"color": style.INK, "linewidth": 2.4, "alpha": 0.45, "zorder": 1.5}
             if len(t) == 1:
@@ -46,7 +48,7 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     axes.set(xlabel=written(panel.across), ylabel=written(panel.compared if compared else panel.label))
     if ends and min(ends) < max(ends):
         axes.set_xlim(min(ends), max(ends))
-    if drawn not in (AS_LINES, AS_COUNTS):
+    if drawn not in (AS_LINES, AS_HELD, AS_COUNTS):
         axes.set_yscale("log")
         _decades(axes)
     elif (size := _largest(found, used)) < ROUNDING:
@@ -71,6 +73,8 @@ def _line(axes: Any, t: np.ndarray, values: np.ndarray, drawn: str, looks: dict[
     """A series; sizes of errors as their largest so far, with the size itself thin behind."""
     if drawn == AS_LINES:
         return axes.plot(t, values, **looks)[0]
+    if drawn == AS_HELD:
+        return axes.plot(t, values, drawstyle="steps-pre", **looks)[0]
     if drawn == AS_COUNTS:
         return axes.plot(t, values, drawstyle="steps-post", **looks)[0]
     if drawn == AS_STAIRS:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 OVER_TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
-# over time: values, sizes of errors, sizes of what went before each time, counts that hold from then on
-AS_LINES, AS_SIZES, AS_STAIRS, AS_COUNTS = "lines", "sizes", "stairs", "counts"
+# over time: values, values held until each time, sizes of errors, sizes of what went before each time, counts that hold
+# from then on
+AS_LINES, AS_HELD, AS_SIZES, AS_STAIRS, AS_COUNTS = "lines", "held", "sizes", "stairs", "counts"
 
 
 @dataclass(frozen=True)

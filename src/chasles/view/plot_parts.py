@@ -188,10 +188,26 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
         return [Panel(f"{what} of {shown}", f"{what} [{unit}]", (*XYZ, VECTOR_SIZE), values)]
     if what == "orientation":
         series = tuple(f"${a}$" for a in "wxyz")
-        return [Panel(f"orientation of {shown}", "quaternion [1]", series, lambda part: part.frame(name).orientation)]
+        return [Panel(f"orientation of {shown}", "quaternion [1]", series, Unbroken(name))]
     kind = SPACE if what == "path" else OVER_TIME
     title = f"{what or 'position'} of {shown}"
     return [Panel(title, "position [m]", XYZ, lambda part: part.frame(name).position, kind)]
+
+
+class Unbroken:
+    """Unit quaternions of a frame, part after part, with signs that make them curves without jumps: q and -q are the
+    same orientation."""
+
+    def __init__(self, name: str):
+        self.name, self.last = name, np.zeros((1, 4))
+
+    def __call__(self, part: Any) -> np.ndarray:
+        found = np.array(part.frame(self.name).orientation, dtype=float)
+        before = np.concatenate([self.last, found[:-1]])
+        turned = np.where(np.sum(before * found, axis=1) < 0.0, -1.0, 1.0)
+        found *= np.cumprod(turned)[:, None]
+        self.last = found[-1:] if len(found) else self.last
+        return found
 
 
 def _split(rest: str, endings: Any, known: Sequence[str], named: Callable[[str], str] = str) -> tuple[str | None, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from chasles.display.style import shortened
 from chasles.io.result.quantities import with_reactions
 from chasles.model.rod_parts import followers
-from chasles.view.plot_panel import AS_COUNTS, AS_SIZES, AS_STAIRS, BARS, Panel
+from chasles.view.plot_panel import AS_COUNTS, AS_HELD, AS_SIZES, AS_STAIRS, BARS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,
     NAMED,
@@ -184,7 +184,7 @@ def _given(run: Any, what: str, label: str) -> list[Panel]:
     if run.given is None:
         raise ValueError(f"plot: {what}: this run has no inputs")
     series = tuple(f"$u_{{{k + 1}}}$" for k in range(getattr(run, what).shape[1]))
-    return [Panel(what, label, series, lambda part: getattr(part, what))]
+    return [Panel(what, label, series, lambda part: getattr(part, what), drawn=AS_HELD)]
 
 
 SIMPLE: dict[str, Callable[[Any], list[Panel]]] = {

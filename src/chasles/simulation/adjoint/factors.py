@@ -13,7 +13,7 @@ SURPLUS = 1e-9
 MOST = 20  # refinements
 
 
-class Form:
+class SparseForm:
     """Where square matrices have numbers: some in each row and each column."""
 
     def __init__(self, size: int, places: np.ndarray):
@@ -39,7 +39,7 @@ class Form:
 class Band:
     """An order of unknowns in which matrices of one form have numbers near their diagonal only."""
 
-    def __init__(self, form: Form):
+    def __init__(self, form: SparseForm):
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -63,7 +63,7 @@ class Band:
 class BalancedFactors:
     """Matrices of one form, ready to be solved with one by one, with rows and columns of about one size."""
 
-    def __init__(self, form: Form, numbers: np.ndarray, surplus: np.ndarray | None = None):
+    def __init__(self, form: SparseForm, numbers: np.ndarray, surplus: np.ndarray | None = None):
         """numbers: of the matrices (matrices, numbers), in the order of the form. surplus: of singular matrices, what
         is added to their diagonals (matrices, rows) for the factors; solutions are refined until the matrices hold."""
         self.form, self.numbers, self.refinements = form, numbers, 1 if surplus is None else MOST
@@ -90,7 +90,7 @@ class BalancedFactors:
         used = matrices.any(axis=0) if size > BANDED else np.ones((size, size), dtype=bool)
         used |= np.eye(size, dtype=bool)
         places = np.flatnonzero(used)
-        return cls(Form(size, places), matrices.reshape(count, -1)[:, places], surplus)
+        return cls(SparseForm(size, places), matrices.reshape(count, -1)[:, places], surplus)
 
     def solve(self, k: int, right: np.ndarray) -> np.ndarray:
         """Solve with matrix k, refined once, or until nothing is gained."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals
-from chasles.simulation.adjoint.factors import Form
+from chasles.simulation.adjoint.factors import SparseForm
 
 
 class Chosen(NamedTuple):
@@ -69,7 +69,7 @@ class EquationColumns:
         if not self.two:
             self.of_places[one + others] = True
 
-    def form(self, full_diagonal: bool) -> tuple[Form, np.ndarray, np.ndarray]:
+    def form(self, full_diagonal: bool) -> tuple[SparseForm, np.ndarray, np.ndarray]:
         """Where Kᵀ (x'', λ and ζ by the equations) has numbers; which of the contributions, those of `StepsBack` one
         after the other, add up to them; and where among these each begins."""
         (one, two, three), body = self.ends, np.arange(self.n)
@@ -87,7 +87,7 @@ class EquationColumns:
         chosen = np.flatnonzero(counts)
         chosen = chosen[np.argsort(at[chosen], kind="stable")]
         found, first = np.unique(at[chosen], return_index=True)
-        return Form(three, found), chosen, first
+        return SparseForm(three, found), chosen, first
 
 
 def _following(n: int, owners: np.ndarray) -> np.ndarray:
