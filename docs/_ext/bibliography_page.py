@@ -19,9 +19,8 @@ class Bibliography(Directive):
         entries = nodes.definition_list()
         for key, entry in sorted(bibliography().items()):
             text = nodes.definition("", nodes.paragraph("", str(entry)))
-            item = nodes.definition_list_item("", nodes.term("", key), text)
-            item["ids"].append(key)
-            entries += item
+            term = nodes.term("", key, ids=[key])  # links end here: ids of a list's items are not written to pages
+            entries += nodes.definition_list_item("", term, text)
         return [entries]
 
 

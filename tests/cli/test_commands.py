@@ -764,3 +764,18 @@ def test_warnings_show_no_line_of_the_command(monkeypatch):
     with pytest.raises(SystemExit):
         cli.main()
     assert warnings.formatwarning is usual
+
+
+def test_check_shows_units_of_limits_and_leaves_out_welds_in_assembly_modes(tmp_path):
+    linkage = closed.four_bar()
+    system = (
+        linkage.with_body(chasles.Body("plate", 0.1, inertia=(0.1, 0.1, 0.1)))
+        .with_joint(chasles.weld("rivet", linkage.joints[0].child, "plate"))
+        .change("joints.A", lower=-3.0, upper=3.0)
+    )
+    file = tmp_path / "linkage.toml"
+    file.write_text(model_text(Study(system, {"q": {"A": 1.4}})))
+    shown = json.loads(run("check", str(file), "--json").stdout)
+    assert next(joint["limits"] for joint in shown["joints"] if joint["joint"] == "A") == "-3 to 3 rad, data only"
+    assert any("mode 1" in line for line in shown["lines"])
+    assert not any("mode" in line and "rivet" in line for line in shown["lines"])

@@ -23,8 +23,11 @@ from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble
 from chasles.ensembles.study_file import StoredArrays
 from chasles.ensembles.work import MemberOutcome, Work
+from chasles.io.model_file import Study
+from chasles.io.model_writer import model_text
 from chasles.io.result.lock import Lock
 from tests.commands import chasles
+from tests.relative import closed
 
 ARM = Path(__file__).parent / "arm.toml"
 WANTED = ("final(joints.elbow)", "max(energy.drift)")
@@ -527,12 +530,65 @@ def test_command(tmp_path):
     result = chasles("sweep", str(ARM), "--jobs", "1", "-o", str(file))
     assert result.returncode == 0, result.stderr
     assert "3 passed" in result.stdout
+    rows = [line.replace("│", " ").split() for line in result.stdout.splitlines() if line.startswith("│")]
+    study = Ensemble.open(file)
+    wanted = zip(study.parameters["length"], study["final(joints.elbow)"], strict=True)
+    assert [row[:2] for row in rows] == [[f"{length:.6g}", f"{angle:.5g}"] for length, angle in wanted]
     assert Ensemble.open(file).member(1).q.shape[1] == 1
     picture = chasles("plot", str(file), "-o", str(tmp_path / "p.png"))
     assert picture.returncode == 0, picture.stderr
     wrong = chasles("sweep", str(ARM), "--sample", "mass=normal(1, 2)", "-n", "3")
     assert wrong.returncode == 2
     assert "name~distribution" in wrong.stderr
+
+
+def test_tables_of_the_command_do_not_fold_numbers(capsys):
+    """Of a number in two lines, the first half looks like a number."""
+    from rich.console import Console
+
+    from chasles.cli.sweep import show
+
+    tiny = {"a very long name of a quantity that is nearly zero": np.array([-1.23456e-16, -2.34567e-17])}
+    for kind, wanted in (("grid", "-2.3457e-17"), ("random", "-7.3456e-17")):
+        found = Ensemble(
+            {"x": np.array([1.0, 2.0])},
+            tiny,
+            np.array(["passed"] * 2),
+            ["", ""],
+            np.array([1, 1]),
+            title={"kind": kind},
+        )
+        show(Console(width=40), found)
+        assert wanted in capsys.readouterr().out
+
+
+def test_units_of_what_varies_are_those_of_the_parameter(tmp_path):
+    file = tmp_path / "arm.toml"
+    file.write_text(ARM.read_text().replace("length = 0.5 #", 'length = "500 mm" #'))
+    wrong = r"parameter 'length' is '0.6 N', a force; expected a length, as '500 mm' in the file"
+    for given in ("0.4 m:0.6 N:3", "[0.4 m, 0.6 N]", ["0.4 m", "0.6 N"]):
+        with pytest.raises(ValueError, match=wrong):
+            ensemble(file, set={"length": given})
+    with pytest.raises(ValueError, match=r"--set parameters\.length: is '2 kg', a mass; expected a length"):
+        ch.load(file, set={"parameters.length": "2 kg"})
+    assert (Work(str(file)).unit("length"), Work(str(file)).unit("mass")) == ("m", "")
+    assert ch.load(file, set={"length": "30 cm"}).parameters["length"] == 0.3
+    assert ch.load(file, set={"length": 0.3}).parameters["length"] == 0.3
+
+
+def test_members_in_another_assembly_mode_are_told(tmp_path, recwarn):
+    """Each member searches its own start, from guesses near neutral."""
+    file = tmp_path / "linkage.toml"
+    file.write_text(model_text(Study(closed.four_bar(), {"q": {"A": 1.4}})))
+    options = {"quantities": "initial(joints)", "span": (0, 1e-3), "certificate": False}
+    with pytest.warns(RuntimeWarning, match=r"A = 2.5 \(member 1\) the linkage starts in another assembly"):
+        ensemble(file, set={"initial.q.A": "[1.4, 2.5]"}, **options)
+    starts = [ch.load(file, set={"initial.q.A": angle}).plan().state[:3] for angle in np.linspace(1.4, 2.5, 2)]
+    assert starts[0][2] > 0 > starts[1][2]  # the joint between coupler and rocker bends to one side and to the other
+    recwarn.clear()
+    ensemble(file, set={"initial.q.A": "[1.3, 1.5]"}, **options)
+    ensemble(ARM, set={"length": "[0.4, 0.5]"}, quantities="final(joints.elbow)")
+    assert not [one for one in recwarn if "assembly mode" in str(one.message)]
 
 
 @pytest.mark.parametrize("members", [2_000, pytest.param(10_000, marks=pytest.mark.study)])

@@ -613,7 +613,7 @@ def test_libraries_that_are_not_there(whole, monkeypatch):
 
 def test_shown(whole):
     text = repr(whole["fixed"])
-    assert text.startswith("heavy top: 1 bodies, 3 velocities, t = 0 to 0.5 s, 501 points")
+    assert text.startswith("heavy top: 1 body, 3 velocities, t = 0 to 0.5 s, 501 points")
     assert "<b>heavy top" in whole["fixed"]._repr_html_()
     assert "energy balance" in whole["fixed"].certificate._repr_html_()
     assert "energy balance" in whole["fixed"]._repr_html_()  # now that it was asked for

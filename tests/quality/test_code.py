@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -77,6 +78,17 @@ def test_documentation_builds_without_warnings(tmp_path, theme):
     page = (tmp_path / "html" / "conventions.html").read_text()
     assert "<math" in page
     assert "cdn" not in page.lower()
+    _links_within_pages_have_ends(tmp_path / "html")
+
+
+def _links_within_pages_have_ends(folder):
+    """Sphinx does not look at the links that extensions make."""
+    pages = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
+    ends = {path: set(re.findall(r'(?:id|name)="([^"]+)"', page)) for path, page in pages.items()}
+    for path, page in pages.items():
+        for place, end in set(re.findall(r'href="([^":#?]*)#([^"]+)"', page)):
+            there = (path.parent / unquote(place)).resolve() if place else path
+            assert there not in ends or {end, unquote(end)} & ends[there], f"{path.name}: {place}#{end}"
 
 
 def test_importing_the_package_is_light():

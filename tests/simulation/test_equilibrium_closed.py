@@ -160,7 +160,7 @@ def test_what_cannot_be_found_is_said():
     gears = shafts(2.5)
     joints = [ch.revolute(j.name, j.parent, j.child, axis=(0, 0, 1)) for j in gears.joints]
     loose = ch.System(gears.bodies, joints, constraints=gears.constraints, name="loose")
-    with pytest.raises(RuntimeError, match=r"1 \[N m or N\] is left at joint 'one'. Is there an equilibrium at all"):
+    with pytest.raises(RuntimeError, match=r"1 N m is left at joint 'one'\. Is there an equilibrium at all"):
         ch.equilibrium(loose, control=[1.0, 0.0, 0.0])
     with pytest.raises(ch.errors.AssemblyError, match="no coordinates near the given ones, with 'A' held,"):
         ch.equilibrium(closed.four_bar().with_constraint(ch.Drive("fixed", "A", 0.3)), {"A": 1.5})

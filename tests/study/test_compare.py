@@ -87,6 +87,21 @@ def test_table_summary_and_files(pendulum, tmp_path):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["comparison.csv", "comparison.png"]
 
 
+def test_a_narrow_screen_cuts_and_folds_no_number(pendulum):
+    from rich.console import Console
+
+    shown = {}
+    for width in (40, 300):
+        stream = io.StringIO()
+        Console(file=stream, width=width).print(pendulum.table(), soft_wrap=True)
+        lines = stream.getvalue().splitlines()
+        shown[width] = [words for line in lines if (words := line.split()) and words[0] in pendulum.methods]
+    assert shown[40] == shown[300]
+    middle = pendulum.step_sizes[len(pendulum.step_sizes) // 2]
+    times = {row[-1] for row in shown[40]}
+    assert times == {f"{1e3 * row.seconds:.2f}" for row in pendulum.rows if row.step == middle}
+
+
 def test_pictures_against_steps_or_time(pendulum):
     axes = pendulum.plot(against="seconds").axes[0]
     rows = pendulum.select(method="rk4", space=pendulum.spaces[0], stabilization=pendulum.stabilizations[0])

@@ -19,6 +19,8 @@ from chasles.cli.plot import plot as command
 from chasles.display import style
 from chasles.display.formulas import written
 from chasles.display.style import plain
+from chasles.io.model_file import Study
+from chasles.io.model_writer import model_text
 from chasles.io.result import layout
 from chasles.view import reduce
 from chasles.view.method_text import described
@@ -26,6 +28,7 @@ from chasles.view.plot_panel import BARS
 from chasles.view.plot_quantities import names, panels
 from chasles.view.reduce import gather, kept, pieces_of
 from tests.io.result_models import CASES, top
+from tests.relative import closed
 
 
 @pytest.fixture(scope="module")
@@ -444,6 +447,13 @@ def test_designs_in_one_plot(tmp_path):
     runs = drawn.call_args.args[0]
     assert list(runs) == ["counterweight = 30 kg", "counterweight = 36 kg"]
     assert [run.system.body("counterweight").mass for run in runs.values()] == [30.0, 36.0]
+    linkage = tmp_path / "linkage.toml"
+    linkage.write_text(model_text(Study(closed.four_bar(), {"q": {"A": 1.4}})))
+    with (
+        mock.patch("chasles.view.plot.plot"),
+        pytest.warns(RuntimeWarning, match=r"with initial\.q\.A = 2.5 the linkage"),
+    ):
+        command(str(linkage), "joints.A", output=tmp_path / "x.png", vary="initial.q.A=1.4, 1.5, 2.5", end=0.01)
     with pytest.raises(ValueError, match=r"--vary parameters\.arm=1: expected one model, and a path with values"):
         command("gate", vary="parameters.arm=1", output=tmp_path / "x.png")
 

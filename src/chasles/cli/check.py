@@ -107,13 +107,14 @@ def _modes(study: Any, task: Any) -> list[str]:
     if len(found) < 2:
         return []
     tree = study.system.compile().tree.coordinates
+    held = {*names, *(name for name, place in tree.items() if place.start == place.stop)}  # or without coordinates
     lines = [f"{len(found)} assembly modes with {', '.join(map(repr, names))} held; choose with mode under [initial]:"]
     poses = study.system.compile().poses(np.array([mode.q for mode in found]))
     start = task.dynamics.mechanism.poses(task.dynamics.split(task.state[None])[0])
     off = np.abs(quaternion_to_matrix(poses[..., :4]) - quaternion_to_matrix(start[..., :4])).max(axis=(1, 2, 3))
     off += np.abs(poses[..., 4:] - start[..., 4:]).max(axis=(1, 2)) / length_of(study.system)
     for k, mode in enumerate(found, 1):
-        values = (f"{name} {_numbers(mode.q[place])}" for name, place in tree.items() if name not in names)
+        values = (f"{name} {_numbers(mode.q[place])}" for name, place in tree.items() if name not in held)
         taken = "  (taken)" if off[k - 1] == off.min() and off[k - 1] < SAME else ""
         lines.append(f"  mode {k}: {', '.join(values)}{taken}")
     return lines
@@ -251,7 +252,8 @@ def _limits(joint: Any) -> str:
     if not any(math.isfinite(value) for pair in pairs for value in pair):
         return ""
     stops = "" if joint.stop_stiffness or joint.has_rigid_limits else ", data only"
-    return "; ".join(f"{low:.4g} to {high:.4g}" for low, high in pairs) + stops
+    units = joint.velocity_units
+    return "; ".join(f"{low:.4g} to {high:.4g} {unit}" for (low, high), unit in zip(pairs, units, strict=True)) + stops
 
 
 def _numbers(values: Any, scale: float = 0.0) -> str:

@@ -74,8 +74,8 @@ def compare(
             files = found.save(folder)
         except OSError as error:
             raise ValueError(f"compare: no folder {folder} ({error.strerror}); give another with --output") from None
-    console.print(found.table())
-    console.print(found.summary())
+    console.print(found.table(), soft_wrap=True)
+    console.print(found.summary(), soft_wrap=True)
     console.print(found.recommendation(), markup=False, highlight=False)
     notes = (
         "Violations of the joints and the energy error are the largest of the run. Errors are of positions [m] or "

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from chasles.cli.drawing import load_matplotlib
-from chasles.cli.model import Changes, Laws, default_output, find_run, labeled, say_what_is_not_drawn
+from chasles.cli.model import Changes, Laws, default_output, find_run, find_study, labeled, say_what_is_not_drawn
 from chasles.cli.streams import say
 
 WORK = "work-precision"
@@ -133,7 +133,27 @@ def varied(
         raise ValueError(f"plot: --vary {vary}: expected one model, and a path with values, parameters.arm=0.3,0.4")
     label = path.strip().removeprefix("parameters.")
     every = {f"{label} = {value}": [*(change or ()), f"{path}={value}"] for value in values}
-    return {shown: find_run(models[0], changed, end, laws) for shown, changed in every.items()}
+    runs = {shown: find_run(models[0], changed, end, laws) for shown, changed in every.items()}
+    _compare_modes({shown: find_study(models[0], changed, laws) for shown, changed in every.items()})
+    return runs
+
+
+def _compare_modes(studies: dict[str, Any]) -> None:
+    """A warning if a linkage starts in another assembly mode with one value than with the first."""
+    from chasles import caution
+    from chasles.ensembles.modes import in_another_mode, start_of
+
+    first, *others = studies
+    nominal = start_of(studies[first], {})
+    for shown in others if nominal else ():
+        study = studies[shown]
+        start = start_of(study, {})
+        if nominal and start and in_another_mode(nominal, start, study, float(study.options.get("span", (0.0,))[0])):
+            caution.warn(
+                f"plot: with {shown} the linkage starts in another assembly mode than with {first}. Give mode = ... "
+                "under [initial] (`chasles check` lists them)"
+            )
+            return
 
 
 def _told_apart(words: list[str]) -> tuple[list[str], list[str]]:

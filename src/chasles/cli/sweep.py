@@ -16,6 +16,8 @@ from chasles.cli.model import Laws, Model, changes, laws_in
 
 FAILED_MEMBERS, INTERRUPTED_SWEEP = 1, 130  # exit status
 MESSAGES_SHOWN = 5
+MEMBERS_SHOWN = 30  # of a grid; of larger ones statistics are shown
+LEAST_WIDTH = 16  # of a column with a long name
 
 
 def sweep(
@@ -143,18 +145,54 @@ def show(console: Console, found: Any) -> None:
         console.print(f"member {k} ({values}): {found.messages[k]}", markup=False, highlight=False, soft_wrap=True)
     if len(found.failed) > MESSAGES_SHOWN:
         console.print(f"... and {len(found.failed) - MESSAGES_SHOWN} more without a result")
-    table = Table()
-    for column in ("quantity", "members", "mean", "deviation", "least", "median", "largest"):
-        first = column == "quantity"
-        table.add_column(column, justify="left" if first else "right", overflow="fold", min_width=22 if first else None)
-    for name in default_names(found):
-        if name.startswith("series(") or len(found.failed) == len(found):
-            continue
+    if len(found.failed) == len(found):
+        return
+    names = [name for name in default_names(found) if not name.startswith("series(")]
+    if names and found.title.get("kind") == "grid" and len(found) <= MEMBERS_SHOWN:
+        _print(console, *_members(found, names))
+    elif names:
+        _print(console, *_statistics(found, names))
+
+
+def _members(found: Any, names: list[str]) -> tuple[list[str], list[list[str]]]:
+    """What varies and the quantities: a row for each member of a grid, which has no mean that says anything."""
+    units = {name: found.work.unit(name) if found.work else "" for name in found.parameters}
+    head = [f"{name} [{unit}]" if unit else name for name, unit in units.items()]
+    columns = [[f"{x:.6g}" for x in values] for values in found.parameters.values()]
+    for name in names:
+        numbers = found[name].reshape(len(found), -1)
+        head += _labels(found, name, numbers.shape[1])
+        columns += [[f"{x:.5g}" for x in column] for column in numbers.T]
+    return head, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _statistics(found: Any, names: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Statistics: a row for each number of the quantities."""
+    rows = []
+    for name in names:
         s = found.statistics(name)
-        labels = found.labels.get(name, ())
-        columns = [s.mean, s.deviation, s.least, s.quantiles[2], s.largest]
-        for k, row in enumerate(zip(*(map(float, column.reshape(-1)) for column in columns), strict=True)):
-            label = f"{name} {labels[k]}" if labels else name
-            table.add_row(escape(label), str(s.members), *(f"{value:.5g}" for value in row))
-    if table.row_count:
-        console.print(table, soft_wrap=True)
+        columns = [column.reshape(-1) for column in (s.mean, s.deviation, s.least, s.quantiles[2], s.largest)]
+        for k, label in enumerate(_labels(found, name, len(columns[0]))):
+            rows.append([label, str(s.members), *(f"{column[k]:.5g}" for column in columns)])
+    return ["quantity", "members", "mean", "deviation", "least", "median", "largest"], rows
+
+
+def _labels(found: Any, name: str, count: int) -> list[str]:
+    """A quantity, what each of its numbers is, and their unit."""
+    labels, unit = found.labels.get(name, ()), found.units.get(name, "")
+    each = [f"{name} {labels[k]}" if labels else name for k in range(count)]
+    return [f"{one} [{unit}]" if unit and not one.endswith("]") else one for one in each]
+
+
+def _print(console: Console, head: list[str], rows: list[list[str]]) -> None:
+    """A table in which long names are folded, and never numbers: of a number in two parts the first looks like one."""
+    table = Table()
+    for k, name in enumerate(head):
+        words = name == "quantity"
+        width = max(max(len(row[k]) for row in rows), min(len(name), LEAST_WIDTH))
+        table.add_column(
+            escape(name), justify="left" if words else "right", overflow="fold", min_width=22 if words else width
+        )
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table, soft_wrap=True)

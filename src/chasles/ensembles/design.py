@@ -146,8 +146,7 @@ def saltelli(points: np.ndarray) -> np.ndarray:
 def values_of(name: str, given: Any) -> np.ndarray | None:
     """The values that a parameter takes: "0.4:0.6:21" (evenly), "1:100:5:log", a list, also as a text with units,
     "[40 mm, 60 mm]", or an array; None if it is one value."""
-    if isinstance(given, str) and (listed := re.fullmatch(r"\s*\[(.*)\]\s*", given)):
-        given = [part.strip(" \t\"'") for part in listed[1].split(",") if part.strip()]
+    given = _listed(given)
     if isinstance(given, str) and given.count(":") in (2, 3):
         first, last, count, *how = (part.strip() for part in given.split(":"))
         low, high = _end(name, given, first), _end(name, given, last)
@@ -168,6 +167,21 @@ def values_of(name: str, given: Any) -> np.ndarray | None:
             raise ValueError(f"{name}: expected a list of finite numbers, each a value of the parameter")
         return found
     return None
+
+
+def written_values(given: Any) -> list[str]:
+    """The texts of a range or a list that are values of the parameter, with the units they are written in."""
+    listed = _listed(given)
+    if isinstance(listed, str):
+        return [part.strip() for part in listed.split(":")[:2]]
+    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list | tuple) else []
+
+
+def _listed(given: Any) -> Any:
+    """A list that is written as a text, "[40 mm, 60 mm]", as a list of texts; anything else as it is."""
+    if isinstance(given, str) and (listed := re.fullmatch(r"\s*\[(.*)\]\s*", given)):
+        return [part.strip(" \t\"'") for part in listed[1].split(",") if part.strip()]
+    return given
 
 
 def _end(name: str, given: str, text: str) -> float:

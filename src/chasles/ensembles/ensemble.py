@@ -21,6 +21,7 @@ from chasles.ensembles.collected import BYTES_AT_ONCE, in_arrays, size_of
 from chasles.ensembles.design import Design, design_of
 from chasles.ensembles.executor import Member, check_executor, computed
 from chasles.ensembles.journal import Journal, other_parts
+from chasles.ensembles.modes import in_another_mode, start_of
 from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble, plain
 from chasles.ensembles.study_file import write_study
@@ -83,7 +84,9 @@ def ensemble(
     check(work, members[0][1])
     check_executor(executor)
     if not callable(model):
+        work.check_units(set or {})
         _try_extremes(work, values, members)
+        _compare_modes(work, values, members)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     title = title_of(work, plan)
@@ -226,6 +229,31 @@ def _try_extremes(work: Work, values: Mapping[str, np.ndarray], members: Sequenc
             f"ensemble: the {which} value of {name!r}, {values[name][k]:.6g}, gives an invalid model (member {k}): "
             f"{reason}. Such members become errors; the others run"
         )
+
+
+def _compare_modes(work: Work, values: Mapping[str, np.ndarray], members: Sequence[Member]) -> None:
+    """A warning if the least or the largest value of a parameter starts a linkage in another assembly mode than the
+    values of the file: its numbers cannot be compared with those of the others."""
+    options = dict(work.options)
+    study = work.study({})
+    nominal = start_of(study, options)
+    if nominal is None:
+        return
+    span = options.get("span", study.options.get("span", (0.0,)))
+    for k in sorted({int(f(column)) for column in values.values() if column.ndim == 1 for f in (np.argmin, np.argmax)}):
+        try:
+            study = work.study(members[k][1])
+        except (ModelFileError, AssemblyError):  # a warning says that
+            continue
+        start = start_of(study, options)
+        if start is not None and in_another_mode(nominal, start, study, float(span[0])):
+            at = ", ".join(f"{name} = {value:.6g}" for name, value in members[k][1].items() if np.ndim(value) == 0)
+            caution.warn(
+                f"ensemble: with {at} (member {k}) the linkage starts in another assembly mode than with the values of "
+                "the file, and its numbers cannot be compared with those of others. Give mode = ... under [initial] "
+                "(`chasles check` lists them)"
+            )
+            return
 
 
 def title_of(work: Work, plan: Design) -> dict[str, Any]:

@@ -101,7 +101,8 @@ def over_parameters(ensemble: Ensemble, label: str, values: np.ndarray) -> list[
 
 def _finish(axes: Any, ensemble: Ensemble, x: np.ndarray, name: str, label: str) -> None:
     """Labels, and the members without a result at the lower edge."""
-    axes.set(xlabel=style.plain(name), ylabel=style.plain(label))
+    unit = ensemble.work.unit(name) if ensemble.work else ""
+    axes.set(xlabel=style.plain(f"{name} [{unit}]" if unit else name), ylabel=style.plain(label))
     axes.ticklabel_format(useOffset=False)
     if len(ensemble.failed):
         at = np.asarray(x)[ensemble.failed]

@@ -13,10 +13,12 @@ import numpy as np
 
 from chasles.cached import cached_property
 from chasles.certificate.verdict import NOT_JUDGED
+from chasles.ensembles.design import written_values
 from chasles.ensembles.quantity import Quantity, QuantityError
 from chasles.io.load import load
 from chasles.io.model_file import Study, study_of
 from chasles.io.source import Source, read
+from chasles.io.units import computed_in, require_dimension_of
 from chasles.simulation.batch.schedule import carried_out
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
@@ -80,6 +82,26 @@ class Work:
     def path(self, name: str) -> str:
         """The place of a value in the model file: a parameter may be given by its name alone."""
         return f"parameters.{name}" if name in self.parameters else name
+
+    def check_units(self, given: Mapping[str, Any]) -> None:
+        """ValueError if what a parameter of a model file is set to has a unit of another dimension than in the file."""
+        for name, value in given.items():
+            for text in written_values(value):
+                try:
+                    require_dimension_of(self._written(name), text)
+                except ValueError as error:
+                    raise ValueError(f"ensemble: parameter {name!r} {error}") from None
+
+    def unit(self, name: str) -> str:
+        """The unit that a parameter of a model file is computed in; nothing if the file does not tell."""
+        return "" if callable(self.model) else computed_in(self._written(name))
+
+    def _written(self, name: str) -> Any:
+        """A parameter as it is written in the model file."""
+        known: dict[str, Any] = {}
+        for source in self._sources or ():
+            known |= source.data.get("parameters", {})
+        return known.get(name.removeprefix("parameters."))
 
     def study(self, values: Mapping[str, Any]) -> Any:
         """The model with these values: a `Study`, or what the function returns."""

@@ -23,7 +23,7 @@ from chasles.io.report import ImportReport
 from chasles.io.rod_accuracy import Accuracy, accuracy_of, coarse, refined
 from chasles.io.source import ModelFileError, Source, read, within
 from chasles.io.tables import read_profile, read_table
-from chasles.io.units import Units, quantity, unit_of
+from chasles.io.units import Units, quantity, require_dimension_of, unit_of
 from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
 from chasles.model.expression_function import LAW_FUNCTIONS, TABLES, Table
@@ -264,7 +264,12 @@ class _Builder:
                 if name not in given:
                     near = meant(name, given)
                     raise ValueError(f"--set {path}: there is no parameter {name!r}; {near}known: {', '.join(given)}")
-                given[name] = self.changes.pop(path)
+                value = self.changes.pop(path)
+                try:
+                    require_dimension_of(given[name], value)
+                except ValueError as error:
+                    raise ValueError(f"--set {path}: {error}") from None
+                given[name] = value
         try:
             self.reader = Reader({}, laws)
             self.dimensions: dict[str, tuple[int, ...]] = {}

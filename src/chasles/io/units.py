@@ -154,6 +154,23 @@ def check(shown: str, dimension: tuple[int, ...], wanted: Sequence[str]) -> None
         raise ValueError(f"is {shown!r}, {_name(dimension)}; expected {expected}{hint}")
 
 
+def require_dimension_of(before: object, given: object) -> None:
+    """A ValueError if a text replaces another one, both have a unit, and the units are of different dimensions."""
+    units = [quantity(one) if isinstance(one, str) else None for one in (before, given)]
+    old, new = (unit_of(one[1]).dimension if one and is_unit(one[1]) else None for one in units)
+    if old is not None and new is not None and not (_same(new, old) or _same(old, new)):
+        raise ValueError(f"is {given!r}, {_name(new)}; expected {_name(old)}, as {before!r} in the file")
+
+
+def computed_in(given: object) -> str:
+    """The unit that a value is computed in, if it is a text with a unit that has a name: "N/m" of "38 N/mm"."""
+    found = quantity(given) if isinstance(given, str) else None
+    if found is None or not is_unit(found[1]):
+        return ""
+    dimension = unit_of(found[1]).dimension
+    return next((unit for unit in NAMES if unit != "1" and unit_of(unit).dimension == dimension), "")
+
+
 def _same(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     """Whether dimensions agree; "N m" may stand for "N m/rad", as radians are often left out there."""
     left_out = wanted[3] < 0 and wanted[0] != 0 and given[3] == 0

@@ -189,8 +189,10 @@ def equilibrium(
             point, damping, falls = statics.at(trial[0]), 0.0, falls - 1
     worst = int(np.argmax(np.abs(point.left) / scale))
     joint = mechanism.tables.joint_of_velocity(int(point.chosen[worst]))
+    units = {one.name: set(one.velocity_units) for one in mechanism.system.joints}.get(joint, set())
+    unit = {"rad": "N m", "m": "N"}[units.pop()] if len(units) == 1 else "[N m or N]"
     raise RuntimeError(
-        f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} [N m or N] is left at "
+        f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} {unit} is left at "
         f"joint {joint!r}. Is there an equilibrium at all (does something hold every degree of freedom)? If so, "
         "start nearer"
     )

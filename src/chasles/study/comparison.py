@@ -159,17 +159,19 @@ class Comparison:
         start, end = self.span
         title = f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s"
         table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for name in ("method", "index", "space", "stabilized"):
-            table.add_column(name, no_wrap=True)
-        columns = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order")
-        for name in (*columns, "calls", "time [ms]"):
-            table.add_column(escape(name), justify="right", min_width=5)
-        for method in self.methods:
-            rows = self.select(method=method, step=step)
-            for k, row in enumerate(rows):
-                table.add_row(
-                    *_cells(row, self.order(method, row.space, row.stabilization)), end_section=k == len(rows) - 1
-                )
+        shown = [
+            [_cells(row, self.order(method, row.space, row.stabilization)) for row in rows]
+            for method in self.methods
+            if (rows := self.select(method=method, step=step))
+        ]
+        words = ("method", "index", "space", "stabilized")
+        numbers = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order", "calls", "time [ms]")
+        for k, name in enumerate((*words, *numbers)):  # on narrow screens names are folded, and nothing is cut
+            widths = [len(word) for word in name.split()] + [len(cells[k]) for rows in shown for cells in rows]
+            table.add_column(escape(name), justify="left" if name in words else "right", min_width=max(widths))
+        for rows in shown:
+            for k, cells in enumerate(rows):
+                table.add_row(*cells, end_section=k == len(rows) - 1)
         return table
 
     def summary(self) -> Table:

@@ -123,7 +123,7 @@ def path(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]
         middle, half = (low + high) / 2, (max(float((high - low).max()) / 2, rounding) or 1.0) * 1.02
         extents = np.maximum(high - low, 0.3 * (2 * half)) / 2
         axes.set(**{f"{a}lim": (m - e, m + e) for a, m, e in zip("xyz", middle, extents, strict=True)})
-        axes.set_box_aspect(extents, zoom=0.95)
+        axes.set_box_aspect(extents, zoom=0.85)
         for a, extent in zip("xyz", extents, strict=True):  # few numbers along a short side, none in corners
             count = 3 if extent < 0.5 * extents.max() else 6
             getattr(axes, f"{a}axis").set_major_locator(MaxNLocator(count, prune="both"))

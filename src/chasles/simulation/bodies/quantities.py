@@ -31,7 +31,8 @@ class BodyQuantities:
         self.t, self.y = states.solution.t, states.solution.y
 
     def __str__(self) -> str:
-        return f"{self.mechanism.n} bodies in absolute coordinates"
+        n = self.mechanism.n
+        return f"{n} {'body' if n == 1 else 'bodies'} in absolute coordinates"
 
     @cached_property
     def _split(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -29,7 +29,8 @@ class TreeQuantities:
         self.t, self.y = states.solution.t, states.solution.y
 
     def __str__(self) -> str:
-        return f"{len(self.mechanism.bodies)} bodies, {self.mechanism.nv} velocities"
+        n, nv = len(self.mechanism.bodies), self.mechanism.nv
+        return f"{n} {'body' if n == 1 else 'bodies'}, {nv} {'velocity' if nv == 1 else 'velocities'}"
 
     # ------------------------------------------------------------ joints
 
