@@ -250,3 +250,27 @@ def test_every_joint_twice(kind, rotor, index):
     case = Loop(lambda: system, q, v, **more)
     assert case.run().dynamics.mechanism.redundant
     case.agree(("q", "v"), apart=True)
+
+
+def parallelogram(along=1.1):
+    """A bar on three posts, which are all parallel: where along it its mass is does not matter."""
+    post = {"mass": 1.0, "com": (0.0, 0.5, 0.0), "inertia": (0.1, 0.01, 0.1)}
+    bodies = [ch.Body(f"post {k}", **post) for k in range(3)]
+    bodies.append(ch.Body("bar", 2.0, (along, 0.0, 0.0), (0.01, 0.5, 0.5)))
+    z = (0.0, 0.0, 1.0)
+    joints = [ch.revolute(f"foot {k}", "ground", f"post {k}", axis=z, at=(k, 0.0, 0.0)) for k in range(3)]
+    heads = [{"at": (0.0, 1.0, 0.0), "child_at": (k, 0.0, 0.0)} for k in range(3)]
+    joints += [ch.revolute(f"head {k}", f"post {k}", "bar", axis=z, **heads[k]) for k in range(3)]
+    pull = ch.Spring("pull", ("ground", "bar"), ((0.3, 2.0, 0.1), (0.5, 0.0, 0.0)), stiffness=3.0, length=0.3)
+    return ch.System(bodies, joints, forces=[pull], gravity=(0.0, -9.81, 0.0))
+
+
+@pytest.mark.parametrize("along", [1.1, 1.2, 0.7])
+def test_a_parameter_that_changes_nothing_in_a_loop(along):
+    """Its gradient is rounding, which must not be taken for a jump."""
+    method = ch.integrate.GeneralizedAlpha(index=2, tolerance=1e-13)
+    how = {"coordinates": "absolute", "method": method, "step": 0.01, "certificate": False}
+    run = ch.simulate(parallelogram(along), (0.0, 0.05), **how)
+    objective = ch.objective.end(lambda t, q, v: np.sin(q @ np.arange(1.0, 5.0)))
+    found = ch.gradient(run, objective, by="along", system=parallelogram, parameters={"along": along})
+    assert abs(float(found["along"])) < 1e-11

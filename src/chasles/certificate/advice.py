@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LARGE = 0.1  # an error that grows no more as it did, since nothing moves farther
 GROWTH = 1e3  # times, from an error to that one: how long this takes tells how long it would take again
 RESOLVED, SLOWER = 3, 3.0  # checkpoints of that time at least; times longer for the second half of the growth at most
+NOWHERE = (np.nan, np.nan)  # when and within how long a law changes of which only jumps are known
 ENOUGH = 4.0  # steps in the time in which a law changes
 
 
@@ -80,7 +81,8 @@ def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
         ]
     lines, task = list[str](), judge.task
     if found is not None:
-        laws = (_in_time(run, name, *found.steepest[name], found.jumps.get(name)) for name in in_time[:2])
+        named = [name for name in in_time if name in found.steepest or name in found.jumps][:2]
+        laws = (_in_time(run, name, *found.steepest.get(name, NOWHERE), found.jumps.get(name)) for name in named)
         lines = [line for line in laws if line]
     step = task.more["step"]
     if step is None:
@@ -123,7 +125,7 @@ def _farthest(judge: Judge, in_time: Collection[str]) -> float | None:
 def _in_time(run: Any, name: str, when: float, within: float, jumps: tuple[float, ...] | None) -> str:
     """How a law changes in time against the steps there; empty if these are short enough."""
     if jumps:
-        shown = ", ".join(f"{x:.6g}" for x in jumps[:4])
+        shown = ", ".join(f"{x:.12g}" for x in jumps[:4])
         return f"{name!r} jumps at t = {shown}{', ...' if len(jumps) > 4 else ''} s: give stops=[{shown}]"
     if isinstance(run.task.more["save"], str) and len(run.t) > 2:
         k = int(np.clip(np.searchsorted(np.asarray(run.t), when), 1, len(run.t) - 1))

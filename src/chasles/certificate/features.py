@@ -8,11 +8,13 @@ along the path, which finds thin regions in space. Accelerations along the path 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chasles.certificate.budget import Budget
+from chasles.certificate.checkpoints import told_stops
 from chasles.integrate.table import KIND, POINT_AT, R_N
 from chasles.simulation.laws.calls import fields_at
 from chasles.simulation.laws.samples import CalledLaw, Changes, called_laws, may_depend_on_time
@@ -24,6 +26,7 @@ POINTS_SHARE, LEAST_POINTS = 0.15, 32  # of the evaluations that there are, and 
 STEEPEST = 16  # and the largest changes, with the points before them
 ALONG = 1 << 17  # times along the path at least, of compiled laws
 ACCELERATIONS = 1 << 12
+NEAR, BESIDE = 1e-11, 8  # of the span, or rounding errors of times: what is nearer to a jump is at the jump
 
 
 @dataclass(frozen=True)
@@ -84,11 +87,17 @@ def features(
     stops = np.unique(np.concatenate([np.empty(0), *(_shared(found, share) for found in changes)]))
     span = abs(t[-1] - t[0])
     stops = stops[np.concatenate([[True], np.diff(stops) > 1e-12 * span])[: len(stops)]]
+    known, timely = told(task, laws, t, rng, points)
+    exact = np.union1d(pairs if before is None else before.pairs, known)
+    for name, at in timely.items():
+        in_time += [name] if name not in in_time else []
+        if len(at := np.setdiff1d(at, told_stops(task))):
+            jumps[name] = tuple(np.union1d(at, jumps.get(name, ())).tolist())
     if before is not None:
         stops = np.concatenate([stops, before.stops])
-        return replace(before, stops=clear_of(stops, before.pairs, span), changes=tuple(changes))
+        return replace(before, stops=clear_of(stops, exact, span), changes=tuple(changes))
     pairs_found = tuple(pairs)
-    stops = clear_of(stops, pairs_found, span)
+    stops = clear_of(stops, exact, span)
     return Features(stops, tuple(in_time), jumps, steepest, called, memory, pairs_found, tuple(changes))
 
 
@@ -104,11 +113,43 @@ def _jumps(law: CalledLaw, found: Changes) -> list[tuple[float, float]]:
     return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
-def clear_of(stops: np.ndarray, pairs: tuple[float, ...], span: float) -> np.ndarray:
-    """Break points, and jumps with nothing else beside them."""
-    for x in pairs:
-        stops = stops[np.abs(stops - x) > 1e-11 * span]
-    return np.concatenate([stops, pairs])
+def told(
+    task: Task, laws: Sequence[CalledLaw], t: np.ndarray, rng: np.random.Generator, most: int
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times at which forces change as the run or their laws say, and of each law those at which it jumps: what is
+    shorter than the distance of all times that are looked at is known by that alone. All at which a law jumps, or those
+    of the jumps themselves if what was told is off by rounding; and at most so many of the others."""
+    declared = [inside(np.array(law.law.declared(law.parameters)), t) for law in laws]
+    times = np.unique(np.concatenate([inside(told_stops(task), t), *declared]))
+    timely = {law.name: np.empty(0) for law, own in zip(laws, declared, strict=True) if len(own)}
+    exact, off, jumps = np.zeros(len(times), dtype=bool), np.zeros(len(times), dtype=bool), [np.empty(0)]
+    near = max(NEAR * abs(t[-1] - t[0]), BESIDE * np.spacing(max(abs(t[0]), abs(t[-1]))))
+    for law in laws:
+        if len(times) and may_depend_on_time(law.law):
+            at = law.differs(np.nextafter(times, -np.inf), np.nextafter(times, np.inf), CONSTANT)
+            beside = law.differs(times - near, times + near, CONSTANT) & ~at
+            jumps += law.jumps(times[beside] - near, times[beside] + near)
+            exact, off = exact | at, off | beside
+            if (at | beside).any():
+                timely[law.name] = times[at | beside]
+    others = times[~exact & ~off]
+    if len(others) > most:
+        others = rng.choice(others, most, replace=False)
+    return np.unique(np.concatenate([times[exact], others, *jumps])), timely
+
+
+def inside(times: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Times between the first and the last of t."""
+    return times[(times > min(t[0], t[-1])) & (times < max(t[0], t[-1]))]
+
+
+def clear_of(stops: np.ndarray, exact: np.ndarray, span: float) -> np.ndarray:
+    """Break points, and exact ones with none of the others beside them."""
+    if not len(exact):
+        return stops
+    after = np.searchsorted(exact, stops)
+    apart = [np.abs(stops - exact[np.clip(k, 0, len(exact) - 1)]) for k in (after - 1, after)]
+    return np.concatenate([stops[np.minimum(*apart) > NEAR * span], exact])
 
 
 def _shared(found: Changes, share: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from chasles.cached import cached_property
 from chasles.certificate import advice, checkpoints, companion, mesh, rods, sampled, stiff, transitions, voices
 from chasles.certificate.budget import Budget, spent
-from chasles.certificate.features import Features, clear_of, features
+from chasles.certificate.features import Features, features
 from chasles.certificate.loads import pull_of
 from chasles.certificate.movement import Movement, Scale, movement, scale_of
 from chasles.certificate.verdict import ERROR, MESH, Certificate, Finding, by_words
@@ -306,15 +306,8 @@ class Judge:
         return ""
 
     def _begins_anew(self, found: Features, pieces: int) -> np.ndarray:
-        """Where a second motion begins anew: at random, where forces were found to change, and where the run was told
-        so: what is shorter than the distance of all times that are looked at is known by that alone."""
-        start, end = self.ends()
-        told = checkpoints.told_stops(self.task)
-        told = told[(told > min(start, end)) & (told < max(start, end))]
-        if len(told) > pieces:
-            told = self.rng.choice(told, pieces, replace=False)
-        others = clear_of(found.stops, tuple(told), abs(end - start))
-        return np.concatenate([companion.restarts(start, end, self.rng, pieces), others])
+        """Where a second motion begins anew: at random, and where forces change."""
+        return np.concatenate([companion.restarts(*self.ends(), self.rng, pieces), found.stops])
 
     def _parts_from(self, t: np.ndarray, y: np.ndarray, trouble: companion.CompanionError) -> bool:
         """Whether a second motion that was given up had left the run by then: a coarser one that agrees with the run

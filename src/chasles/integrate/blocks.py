@@ -30,6 +30,8 @@ from chasles.integrate.table import (
     ALGEBRA_PRODUCT,
     ALGEBRA_SE3,
     ALGEBRA_SO3,
+    CAYLEY,
+    CAYLEY2,
     COLUMNS,
     COUNT,
     EXP,
@@ -65,8 +67,10 @@ def {name}(table, blocks, terms, a, a_size, b, b_size, out, out_size, first):
 """
 
 
-# what can be done with four blocks at a time, if there are many
+# what can be done with four blocks at a time, if there are many; but in the product with the quaternion of a Cayley map
+# compilers fuse other sums than for one block, and lanes of an ensemble have the bits of that
 IN_ROWS = {MOVE: row_blocks.MOVES, PULLBACK: row_blocks.PULLBACKS}
+NOT_IN_ROWS = {(MOVE, CAYLEY), (MOVE, CAYLEY2)}
 
 
 @cache
@@ -91,7 +95,8 @@ def operations(table: np.ndarray, *needed: int, mapping: int = EXP, on: str = ON
         rows = on == ON_SCALARS and row_blocks.in_rows(table, algebra)
         for operation in needed:
             own = EXP if operation == COMBINE or (operation == MOVE and mapping == SERIES) else mapping  # compile once
-            result[algebra, operation] = _address(algebra, operation, own, on, rows and operation in IN_ROWS)
+            four = rows and operation in IN_ROWS and (operation, own) not in NOT_IN_ROWS
+            result[algebra, operation] = _address(algebra, operation, own, on, four)
     return result
 
 

@@ -25,7 +25,7 @@ from chasles.integrate.table import (
 )
 from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
 from chasles.kernel.functions import sincos
-from chasles.kernel.lanes import load, store
+from chasles.kernel.lanes import fma, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3, store9
 from chasles.lie import quaternion, s3, so3
@@ -70,12 +70,22 @@ def move(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
 
 
 @kernel
+def fused_cross(a, b):
+    """a x b, with products fused with differences in this order, whatever loop this is a part of."""
+    return (
+        fma(a[1], b[2], -(a[2] * b[1])),
+        fma(a[2], b[0], -(a[0] * b[2])),
+        fma(a[0], b[1], -(a[1] * b[0])),
+    )
+
+
+@kernel
 def bernoulli(x, f, terms):
     """Truncated dexpinv: f - [x, f]/2 + [x, [x, f]]/12 - ..., up to ad^terms."""
     total = f
     if terms >= 1:
-        a1 = cross(x, f)
-        total = add(total, scale(-0.5, a1))
+        a1 = fused_cross(x, f)
+        total = (fma(-0.5, a1[0], f[0]), fma(-0.5, a1[1], f[1]), fma(-0.5, a1[2], f[2]))
         if terms >= 2:
             a2 = cross(x, a1)
             total = add(total, scale(1 / 12, a2))

@@ -1,7 +1,9 @@
 """Quaternions of many bodies, stored at equal distances, four at a time.
 
-The operations have the same arguments as those of `rotation_blocks` and give the same bits. The last four blocks
-overlap the four before them, so what they need is loaded before anything is stored: the result may be the point itself.
+The operations have the same arguments as those of `rotation_blocks` and give the same bits. For that the side is read
+for each four, and the quaternion of a turn found before it is looked at: else the compiler writes a loop for each side,
+and fuses other products with sums in it. The last four blocks overlap the four before them, so what they need is loaded
+before anything is stored: the result may be the point itself.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def in_rows(table: np.ndarray, algebra: int) -> bool:
 
 @kernel
 def places(table, algebra):
-    """Of the blocks of an algebra: where points and algebra vectors begin, how far apart they are, side and count."""
+    """Of the blocks of an algebra: where points and algebra vectors begin, how far apart they are, the first row of the
+    table, and how many there are."""
     first, second, count = 0, 0, 0
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == algebra:
@@ -46,37 +49,38 @@ def places(table, algebra):
                 second = i
             count += 1
     iy, ix = table[first, POINT_AT], table[first, ALGEBRA_AT]
-    return iy, ix, table[second, POINT_AT] - iy, table[second, ALGEBRA_AT] - ix, table[first, SIDE], count
+    return iy, ix, table[second, POINT_AT] - iy, table[second, ALGEBRA_AT] - ix, first, count
 
 
 @kernel
 def move_quaternions(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
     """`rotation_blocks.move` of quaternions."""
-    iy, ix, sy, sx, side, count = places(table, ALGEBRA_SO3)
+    iy, ix, sy, sx, first, count = places(table, ALGEBRA_SO3)
     last = count - WIDTH
     last_q, last_x = load_rows(y, iy + last * sy, sy, 4), load_rows(x, ix + last * sx, sx, 3)
     for k in range(0, count, WIDTH):
         at, q, turn = last, last_q, last_x
         if k < last:
             at, q, turn = k, load_rows(y, iy + k * sy, sy, 4), load_rows(x, ix + k * sx, sx, 3)
-        if side > 0:
-            moved = quaternion.product(quaternion_of(turn), q)
+        turned = quaternion_of(turn)
+        if table[first, SIDE] > 0:
+            moved = quaternion.keep_unit(quaternion.product(turned, q))
         else:
-            moved = quaternion.product(q, quaternion_of(turn))
-        store_rows(out, iout + iy + at * sy, sy, quaternion.keep_unit(moved))
+            moved = quaternion.keep_unit(quaternion.product(q, turned))
+        store_rows(out, iout + iy + at * sy, sy, moved)
 
 
 @kernel
 def pull_rotations(table, matrix_of, quaternion_of, pull, terms, x, f, out, iout, z):
     """`rotation_blocks.pullback`."""
-    _, ix, _, sx, side, count = places(table, ALGEBRA_SO3)
+    _, ix, _, sx, first, count = places(table, ALGEBRA_SO3)
     last = count - WIDTH
     last_x, last_f = load_rows(x, ix + last * sx, sx, 3), load_rows(f, ix + last * sx, sx, 3)
     for k in range(0, count, WIDTH):
         at, turn, rate = last, last_x, last_f
         if k < last:
             at, turn, rate = k, load_rows(x, ix + k * sx, sx, 3), load_rows(f, ix + k * sx, sx, 3)
-        store_rows(out, iout + ix + at * sx, sx, pull(side, turn, rate, terms))
+        store_rows(out, iout + ix + at * sx, sx, pull(table[first, SIDE], turn, rate, terms))
 
 
 MOVES, PULLBACKS = {ALGEBRA_SO3: move_quaternions}, {ALGEBRA_SO3: pull_rotations}

@@ -138,7 +138,8 @@ class BodyFamily:
 
     @cached_property
     def size(self) -> float:
-        return self._weighing.size(self.adjoint.residuals)
+        closed = 0.0 if self.closed is None else float(np.abs(self.follow).sum())  # coordinates are found to rounding
+        return self._weighing.size(self.adjoint.residuals) + closed
 
     def shown(self, other: AbsoluteMechanism, axes: Axes) -> float:
         """The objective's derivatives times the coordinates and velocities of the joints, at the same states."""

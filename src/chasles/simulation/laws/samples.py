@@ -95,6 +95,16 @@ class CalledLaw:
             law_values(self.law.address, times, rows, self.x, self.y, self.parameters, found)
         return found[:, : self.size]
 
+    def differs(self, a: np.ndarray, b: np.ndarray, least: float) -> np.ndarray:
+        """Whether the law at times b is another than at times a, by more than `least` of its largest numbers: near the
+        path and not on it, as a force k(t) q shows nothing at q = 0; on it where that gives no numbers."""
+        rows = np.maximum(np.searchsorted(self.sign * self.path, self.sign * a, "right") - 1, 0)
+        beside = self.beside(1e-2, np.random.default_rng(0))
+        (before, after), (low, high) = ([law.values(times, rows) for times in (a, b)] for law in (beside, self))
+        before, after = (np.where(np.isfinite(x), x, y) for x, y in ((before, low), (after, high)))
+        largest = np.nan_to_num(np.maximum(np.abs(before), np.abs(after))).max(axis=0, initial=0.0)
+        return ~(np.abs(after - before) <= least * largest).all(axis=1)
+
     def failed(self) -> bool:
         """Whether a Python law raised an error, which is forgotten here: a run that comes to such a place raises it."""
         error = self.law.take_error()
