@@ -407,8 +407,8 @@ class Mechanism:
         count, depends = math.prod(batch), self.tree.dependence
         if depends is not None:
             given[:2] = depends.coordinates(given[0]), depends.velocities(given[1])
-        q, v, t = (
-            np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(count, array.shape[-1])
+        q, v, t = (  # copies: for arrays that are read-only code of its own would be compiled
+            np.array(np.broadcast_to(array, batch + array.shape[-1:]), order="C").reshape(count, array.shape[-1])
             for array in given
         )
         tau, wrenches, results = (
