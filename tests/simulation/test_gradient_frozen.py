@@ -274,3 +274,35 @@ def test_a_parameter_that_changes_nothing_in_a_loop(along):
     objective = ch.objective.end(lambda t, q, v: np.sin(q @ np.arange(1.0, 5.0)))
     found = ch.gradient(run, objective, by="along", system=parallelogram, parameters={"along": along})
     assert abs(float(found["along"])) < 1e-11
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e3])
+def test_units_of_length_do_not_matter(scale):
+    """A flat four-bar, whose equations depend on others: gradients of angles are those of the linkage in meters."""
+
+    def found(unit):
+        turn = {"axis": (0, 1, 0)}
+        bars = {"crank": 0.3, "rod": 0.8, "lever": 0.5}
+        linkage = ch.System(
+            [
+                ch.Body(name, 1.0, (x * unit / 2, 0, 0), np.array([0.01, 0.03, 0.03]) * unit**2)
+                for name, x in bars.items()
+            ],
+            [
+                ch.revolute("a", "ground", "crank", **turn),
+                ch.revolute("b", "crank", "rod", at=(0.3 * unit, 0, 0), **turn),
+                ch.revolute("d", "ground", "lever", at=(0.7 * unit, 0, 0), **turn),
+                ch.revolute("e", "rod", "lever", at=(0.8 * unit, 0, 0), child_at=(0.5 * unit, 0, 0), **turn),
+            ],
+            gravity=(0, 0, -9.81 * unit),
+        )
+        run = ch.simulate(
+            *(linkage, (0.0, 0.1), {"a": 1.0}, {"a": 2.0}),
+            **{"coordinates": "absolute", "method": "generalized_alpha", "step": 0.01, "certificate": False},
+        )
+        measured = ch.objective.end(lambda t, q, v: q[:, 0] ** 2 + 0.1 * v[:, 0])
+        slopes = ch.gradient(run, measured, by=("q", "v"))
+        return np.concatenate([slopes["q"], slopes["v"]])
+
+    wanted = found(1.0)
+    assert np.abs(found(scale) - wanted).max() < 1e-9 * np.abs(wanted).max()

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from chasles.constraint.errors import AssemblyError
-from chasles.io.model_file import ModelFileError, Study
+from chasles.io.model_file import Study
+from chasles.io.source import ModelFileError
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.scale import length_of
 from chasles.relative.loop.closed import ClosedMechanism

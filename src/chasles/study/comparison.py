@@ -167,11 +167,11 @@ class Comparison:
         words = ("method", "index", "space", "stabilized")
         numbers = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order", "calls", "time [ms]")
         for k, name in enumerate((*words, *numbers)):  # on narrow screens names are folded, and nothing is cut
-            widths = [len(word) for word in name.split()] + [len(cells[k]) for rows in shown for cells in rows]
+            widths = [len(word) for word in name.split()] + [len(cells[k]) for group in shown for cells in group]
             table.add_column(escape(name), justify="left" if name in words else "right", min_width=max(widths))
-        for rows in shown:
-            for k, cells in enumerate(rows):
-                table.add_row(*cells, end_section=k == len(rows) - 1)
+        for group in shown:
+            for k, cells in enumerate(group):
+                table.add_row(*cells, end_section=k == len(group) - 1)
         return table
 
     def summary(self) -> Table:

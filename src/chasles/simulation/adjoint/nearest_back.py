@@ -13,10 +13,11 @@ from chasles.constrained.group import on_se3
 from chasles.lie import so3
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.lie.s3 import compose
+from chasles.model.scale import length_of
 from chasles.simulation.adjoint.velocity_back import VelocitiesBack
 from chasles.simulation.adjoint.weights import Weighed
 
-SWEEPS, NOTHING = 8, 1e-13  # at most; moves, relative to 1 rad and to how far bodies are, that are none
+SWEEPS, NOTHING = 8, 1e-13  # at most; turns [rad], and displacements relative to the model, that are none
 
 
 class NearestBack:
@@ -27,10 +28,11 @@ class NearestBack:
         self.turning, self.given = on_se3(residuals.mechanism), v.reshape(1, -1)
         self.sweeps: list[tuple[VelocitiesBack, np.ndarray]] = []
         at = q.reshape(-1, 7).copy()
+        far = max(length_of(residuals.mechanism.system), float(np.abs(at[:, 4:]).max(initial=0.0)))
         for sweep in range(SWEEPS):
             states = self._at(at)
             move = self._move(states)
-            moved = np.abs(move).max(initial=0.0) > NOTHING * (1.0 + np.abs(at[:, 4:]).max(initial=0.0))
+            moved = (np.abs(move) > NOTHING * np.repeat([1.0, far], 3)).any()
             move = move if moved and sweep + 1 < SWEEPS else np.zeros_like(move)
             own = self._own(at, move)
             self.sweeps.append((VelocitiesBack(residuals, states, np.zeros_like(own), own, True), move))
