@@ -296,10 +296,8 @@ def test_units_of_length_do_not_matter(scale):
             ],
             gravity=(0, 0, -9.81 * unit),
         )
-        run = ch.simulate(
-            *(linkage, (0.0, 0.1), {"a": 1.0}, {"a": 2.0}),
-            **{"coordinates": "absolute", "method": "generalized_alpha", "step": 0.01, "certificate": False},
-        )
+        how = {"coordinates": "absolute", "method": "generalized_alpha", "step": 0.01, "certificate": False}
+        run = ch.simulate(linkage, (0.0, 0.1), {"a": 1.0}, {"a": 2.0}, **how)
         measured = ch.objective.end(lambda t, q, v: q[:, 0] ** 2 + 0.1 * v[:, 0])
         slopes = ch.gradient(run, measured, by=("q", "v"))
         return np.concatenate([slopes["q"], slopes["v"]])
