@@ -1,0 +1,117 @@
+"""The memory of `loop_field` and `loop_projection`: what the cotangents of a closed mechanism need beside its packed
+array, whose sizes are at the head of that."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chasles.constraint.rows import NUMBERS, TILE, TRAVEL, TURN
+from chasles.constraint.tile_work import EXTRA, EXTRA_AT
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.memory import Regions
+from chasles.kernel.workspace import layout
+from chasles.relative.forward import LIMB
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.tables import CLOSED, SIZES
+from chasles.simulation.adjoint.loop_special import ALONE, SIDE, SPECIAL
+from chasles.simulation.adjoint.loop_tiles import FRAME, JETS, WEIGHT
+from chasles.simulation.adjoint.tree import BACK
+
+# where things are in the memory: the address of `pull_linkage`, whether free joints have the velocities of their
+# positions, `ROOM`, tiles that are computed on duals and how many, `ALONE` of these, the memory of the forces (of no
+# size if there are none), and of a projection its `SPOT`s and a packed mechanism of its own
+LOOP = layout("LOOP", linkage=1, free=1, room=1, special=1, specials=1, alone=1, forces=1, spots=1, packed=1, end=1)
+
+# of a state: velocities, accelerations (or other rates), those that the cotangents of these would be (μ), and what
+# multiplies the rows; `fall` has gravity and its cotangent, `state` what forces are asked for
+ROOM = Regions(
+    "LoopRoom",
+    back=BACK.size * (SIZES.n_links + 1),
+    limbs=LIMB.size * (SIZES.n_links + 1),
+    frames=FRAME.size * (SIZES.n_touched + 1),
+    weights=WEIGHT.size * SIZES.n_tiles,
+    jets=JETS,
+    sides=2 * SIDE.size,
+    fall=6,
+    v=SIZES.n_v,
+    a=SIZES.n_v,
+    mu=SIZES.n_v,
+    a_bar=SIZES.n_v,
+    v_bar=SIZES.n_v,
+    first=SIZES.n_rows,
+    second=SIZES.n_rows,
+    state=2 * SIZES.n_q + 3 * SIZES.n_v + 6 * SIZES.n_links,
+)
+room_of = ROOM.views
+
+
+def special_tiles(
+    mechanism: ClosedMechanism, constants: np.ndarray, duals: int
+) -> tuple[list[list[int]], list[np.ndarray]]:
+    """The tiles that are computed on duals, and their numbers, the first of which are at `duals` of the memory.
+
+    constants: of all tiles, with the addresses of what computes them on duals.
+    """
+    heads: list[list[int]] = []
+    parts: list[np.ndarray] = []
+    count = len(mechanism.tree.numbers)
+    for j, tile in enumerate(mechanism.closing.tiles):
+        own = constants[j * NUMBERS.size : (j + 1) * NUMBERS.size].copy()
+        begin, more = (int(own[EXTRA_AT + at]) for at in (EXTRA.parameters, EXTRA.count))
+        if tile.kind < TURN or (tile.kind in (TURN, TRAVEL) and (own[EXTRA_AT + EXTRA.law] == 0.0 or not more)):
+            continue
+        if own[EXTRA_AT + EXTRA.law] == 0.0:  # rolling: the numbers there are none of a law
+            begin, more = 0, 0
+        else:
+            own[EXTRA_AT + EXTRA.parameters] = NUMBERS.size
+        alone = tile.integers.copy()
+        alone[TILE.first], alone[TILE.second] = min(tile.first, 0), 1 if tile.second >= 0 else -1
+        heads.append([j, duals, NUMBERS.size + more, count + j * NUMBERS.size, count + begin, *alone])
+        parts.append(np.concatenate([own, constants[begin : begin + more]]))
+        duals += WIDTH * len(parts[-1])
+    return heads, parts
+
+
+def loop_memory(
+    mechanism: ClosedMechanism,
+    packed: np.ndarray,
+    tangents: np.ndarray,
+    linkage: int,
+    free: bool,
+    forces: np.ndarray | None = None,
+    spots: int = 0,
+    own: np.ndarray | None = None,
+) -> np.ndarray:
+    """packed: the mechanism; tangents: the numbers of its tiles with the addresses of what computes them on duals;
+    linkage: the address of `pull_linkage`. forces: the memory of `pull_forces`, if there are any; spots: numbers of a
+    projection's; own: a packed mechanism of its own with workspace."""
+    head = packed.view(np.int64)
+    count = len(special_tiles(mechanism, tangents, 0)[0])
+    begin = -(-(LOOP.size + SPECIAL.size * count) // WIDTH) * WIDTH
+    heads, parts = special_tiles(mechanism, tangents, begin)
+    sizes = [
+        sum(WIDTH * len(part) for part in parts),
+        ROOM.size(head),
+        WIDTH * ALONE.size,
+        0 if forces is None else len(forces),
+        spots,
+        0 if own is None else len(own),
+    ]
+    places = [int(at) for at in begin + np.cumsum([0, *(-(-size // WIDTH) * WIDTH for size in sizes)])]
+    memory = buffer(places[-1] // WIDTH)
+    integers = memory.view(np.int64)
+    integers[: LOOP.size] = linkage, free, places[1], LOOP.size, count, *places[2:]
+    integers[LOOP.size : LOOP.size + SPECIAL.size * count] = np.ravel(heads)
+    at = begin
+    for part in parts:
+        memory[at : at + WIDTH * len(part) : WIDTH] = part
+        at += WIDTH * len(part)
+    for place, array in ((places[3], forces), (places[5], own)):
+        if array is not None:
+            memory[place : place + len(array)] = array
+    return memory
+
+
+def numbers_in(packed: np.ndarray) -> int:
+    """How many numbers of the tree and of the tiles a packed mechanism has."""
+    return len(CLOSED.part(packed, "numbers")) + len(CLOSED.part(packed, "constants"))
