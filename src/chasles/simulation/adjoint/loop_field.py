@@ -43,12 +43,13 @@ from chasles.simulation.adjoint.tree import (
     pull_own,
 )
 
-MASSES, RATES, TILES, PUSHES = 1, 2, 4, 8  # what counts in `pull_linkage`; with rates, things fall and tiles are driven
+# what counts in `pull_linkage`; with rates, things fall and tiles are driven
+MASSES, RATES, TILES, PUSHES, APART = 1, 2, 4, 8, 16
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZERO = (0.0, 0.0, 0.0)
 
 
-@kernel(shared=True)
+@kernel
 def outward(topology, numbers, v, a, mu, fall, limbs, work):
     """Twists, accelerations and ξ of all links, from v, a and μ; no cotangents yet."""
     for k in range(BACK.size):
@@ -70,6 +71,17 @@ def outward(topology, numbers, v, a, mu, fall, limbs, work):
         store6(limbs, at, both(xi, along_screws(numbers, c, kind, mu, iv, 0.0)))
         for k in range(BACK.twist_bar, BACK.size):
             work[here + k] = 0.0
+
+
+@kernel(shared=True)
+def spin_out(topology, numbers, v, limbs, work):
+    """Twists of all links at another place than that of their accelerations and ξ."""
+    for i in range(links_of(topology)):
+        parent, kind, _, iv = link(topology, i)
+        R, p = place_of(numbers, i, kind, limbs)
+        twist = carried(R, p, load6(work, (parent + 1) * BACK.size + BACK.twist, 0.0))
+        joint = along_screws(numbers, constants_of(i), kind, v, iv, 0.0)
+        store6(work, (i + 1) * BACK.size + BACK.twist, both(twist, joint))
 
 
 @kernel(shared=True)
@@ -155,10 +167,36 @@ def pull_tiles(t, integers, p, space, memory, room, limbs, g, rates):
         )
 
 
+@kernel(shared=True)
+def inward(integers, p, q, v, a, mu, pushes, limbs, work, v_bar, y_bar, g, counts):
+    """Cotangents of all links go to the coordinates, the velocities and the numbers of the tree."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    for i in range(links_of(topology) - 1, -1, -1):
+        if counts & PUSHES != 0:
+            for k in range(6):
+                work[(i + 1) * BACK.size + BACK.xi_bar + k] -= pushes[6 * i + k]
+        if counts & MASSES != 0:
+            pull_own(numbers, i, limbs, work, g, -1.0)
+        pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, 0, True)
+
+
+@kernel(shared=True)
+def move_apart(links, work, apart):
+    """Accelerations, their cotangents and those of ξ go apart; cotangents of twists and poses stay alone."""
+    for k in range(BACK.size * (links + 1)):
+        apart[k] = 0.0
+    for here in range(0, BACK.size * (links + 1), BACK.size):
+        for k in range(6):
+            apart[here + BACK.acceleration + k] = work[here + BACK.acceleration + k]
+        for k in range(BACK.acceleration_bar, BACK.pose_bar):
+            apart[here + k] = work[here + k]
+            work[here + k] = 0.0
+
+
 @native
 def pull_linkage(
-    t, counts, by_acceleration, by_speed, by_residual, p_at, p_size, q_at, limbs_at, y_bar_at, g_at, g_size, memory_at,
-    memory_size,
+    t, counts, by_acceleration, by_speed, by_residual, p_at, p_size, q_at, limbs_at, y_bar_at, there_at, others_at,
+    there_bar_at, g_at, g_size, memory_at, memory_size,
 ):  # fmt: skip
     """Add to the cotangents of q (room.v_bar: of v) and of all numbers of tree and tiles what
 
@@ -167,31 +205,49 @@ def pull_linkage(
     makes of them, with v, a, μ of the room. T has the rows' variations times room.first, and their other channels
     times room.second and these factors. counts: what counts of it. The tiles were evaluated at q, whose places are in
     the limbs; these have ξ afterwards.
+
+    If it is apart, accelerations and ξ of the links are those of another place, `there`, where masses are looked at too
+    (they do not move); `others` has its places.
     """
     p, memory = carray(p_at, (p_size,)), carray(memory_at, (memory_size,))
     integers, head = as_integer_array(p), as_integer_array(memory)
     topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    q, y_bar = carray(q_at, (integers[HEAD.n_q],)), carray(y_bar_at, (integers[HEAD.n_q],))
-    g, limbs = carray(g_at, (g_size,)), carray(limbs_at, (LIMB.size * (integers[HEAD.n_links] + 1),))
+    nq, links, apart = integers[HEAD.n_q], integers[HEAD.n_links], counts & APART != 0
+    q, y_bar, there, there_bar = (
+        carray(q_at, (nq,)),
+        carray(y_bar_at, (nq,)),
+        carray(there_at, (nq,)),
+        carray(there_bar_at, (nq,)),
+    )
+    g, limbs, others = (
+        carray(g_at, (g_size,)),
+        carray(limbs_at, (LIMB.size * (links + 1),)),
+        carray(others_at, (LIMB.size * (links + 1),)),
+    )
     space, room = loop_work_of(p[integers[HEAD.end] :], integers), room_of(memory[head[LOOP.room] :], integers)
-    links, rates = integers[HEAD.n_links], counts & RATES != 0
+    rates = counts & RATES != 0
     for k in range(3):
         room.fall[k] = numbers[GRAVITY.vector + k] if rates else 0.0
         room.fall[3 + k] = 0.0
-    outward(topology, numbers, room.v, room.a, room.mu, room.fall, limbs, room.back)
+    outward(topology, numbers, room.still if apart else room.v, room.a, room.mu, room.fall, others, room.back)
+    if apart:
+        spin_out(topology, numbers, room.v, limbs, room.back)
     if counts & TILES != 0:
         spread(
             *(part(integers, integers, HEAD.groups), part(integers, integers, HEAD.rows), integers[HEAD.n_rows]),
             *(room.first, room.second, by_acceleration, by_speed, by_residual, room.weights),
         )
-        pull_tiles(t, integers, p, space, memory, room, limbs, g, rates)
-    for i in range(links - 1, -1, -1):
-        if counts & PUSHES != 0:
-            for k in range(6):
-                room.back[(i + 1) * BACK.size + BACK.xi_bar + k] -= space.pushes[6 * i + k]
-        if counts & MASSES != 0:
-            pull_own(numbers, i, limbs, room.back, g, -1.0)
-        pull_link(topology, numbers, i, q, room.v, room.a, room.mu, limbs, room.back, room.v_bar, y_bar, g, 0, True)
+        pull_tiles(t, integers, p, space, memory, room, others, g, rates)
+    if apart:
+        move_apart(links, room.back, room.apart)
+        inward(
+            *(integers, p, q, room.v, room.still, room.still, space.pushes, limbs, room.back, room.v_bar, y_bar, g),
+            counts & TILES,
+        )
+    v, work = room.still if apart else room.v, room.apart if apart else room.back
+    inward(
+        *(integers, p, there, v, room.a, room.mu, space.pushes, others, work, room.v_bar, there_bar, g, counts),
+    )
     if rates:  # the ground accelerates by -g
         for k in range(3):
             g[GRAVITY.vector + k] += room.back[BACK.acceleration_bar + 3 + k] - room.fall[3 + k]
@@ -244,7 +300,7 @@ def pull_loop_motion(t, y, f, bar, y_bar, g, p, memory):
         counts += PUSHES
     invoke(
         *(head[LOOP.linkage], t, counts, 1.0, 2.0 * alpha, beta * beta, p, p.shape[0], q, space.limbs, y_bar),
-        *(g[nv:], count, memory, memory.shape[0]),
+        *(q, space.limbs, y_bar, g[nv:], count, memory, memory.shape[0]),
     )
     if acting:
         for k in range(nq):
@@ -278,7 +334,7 @@ def pull_loop(t, y, f, bar, y_bar, g, p, memory, sizes):
 def linkage_address() -> int:
     """Address of `pull_linkage`, compiled now or loaded from the cache."""
     n, size, real = NUMBERS, INTEGER, NUMBER
-    return address_of(pull_linkage, real, size, *(real,) * 3, n, size, *(n,) * 4, size, n, size)
+    return address_of(pull_linkage, real, size, *(real,) * 3, n, size, *(n,) * 7, size, n, size)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.constraint.rows import NUMBERS, TILE, TRAVEL, TURN
+from chasles.constraint.rows import CUSTOM, NUMBERS, ROLL, TILE, TRAVEL, TURN
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.memory import Regions
@@ -18,16 +18,18 @@ from chasles.simulation.adjoint.loop_tiles import FRAME, JETS, WEIGHT
 from chasles.simulation.adjoint.tree import BACK
 
 # where things are in the memory: the address of `pull_linkage`, whether free joints have the velocities of their
-# positions, `ROOM`, tiles that are computed on duals and how many, `ALONE` of these, the memory of the forces (of no
+# positions, whether rows may hold velocities alone, `ROOM`, tiles that are computed on duals and how many, `ALONE` of these, the memory of the forces (of no
 # size if there are none), and of a projection its `SPOT`s and a packed mechanism of its own
-LOOP = layout("LOOP", linkage=1, free=1, room=1, special=1, specials=1, alone=1, forces=1, spots=1, packed=1, end=1)
+LOOP = layout("LOOP", linkage=1, free=1, speeds=1, room=1, special=1, specials=1, alone=1, forces=1, spots=1, packed=1, end=1)
 
 # of a state: velocities, accelerations (or other rates), those that the cotangents of these would be (μ), and what
 # multiplies the rows; `fall` has gravity and its cotangent, `state` what forces are asked for
 ROOM = Regions(
     "LoopRoom",
     back=BACK.size * (SIZES.n_links + 1),
+    apart=BACK.size * (SIZES.n_links + 1),
     limbs=LIMB.size * (SIZES.n_links + 1),
+    others=LIMB.size * (SIZES.n_links + 1),
     frames=FRAME.size * (SIZES.n_touched + 1),
     weights=WEIGHT.size * SIZES.n_tiles,
     jets=JETS,
@@ -38,11 +40,21 @@ ROOM = Regions(
     mu=SIZES.n_v,
     a_bar=SIZES.n_v,
     v_bar=SIZES.n_v,
+    still=SIZES.n_v,
+    held=SIZES.n_rows,
+    q=SIZES.n_q,
+    speed=SIZES.n_v,
+    bar=SIZES.n_v,
+    held_bar=SIZES.n_v,
     first=SIZES.n_rows,
     second=SIZES.n_rows,
     state=2 * SIZES.n_q + 3 * SIZES.n_v + 6 * SIZES.n_links,
 )
 room_of = ROOM.views
+# of each sweep of a projection: where it begins, the multipliers of the rows and what they move, how far it is off and
+# whose factor it has; and the cotangent of where it begins
+SPOT = Regions("LoopSpot", q=SIZES.n_q, x=SIZES.n_rows, change=SIZES.n_v, v=SIZES.n_v, info=2, bar=SIZES.n_q)
+spot_views, spot_size = SPOT.views, SPOT.total
 
 
 def special_tiles(
@@ -100,7 +112,8 @@ def loop_memory(
     places = [int(at) for at in begin + np.cumsum([0, *(-(-size // WIDTH) * WIDTH for size in sizes)])]
     memory = buffer(places[-1] // WIDTH)
     integers = memory.view(np.int64)
-    integers[: LOOP.size] = linkage, free, places[1], LOOP.size, count, *places[2:]
+    speeds = any(tile.kind in (ROLL, CUSTOM) for tile in mechanism.closing.tiles)
+    integers[: LOOP.size] = linkage, free, speeds, places[1], LOOP.size, count, *places[2:]
     integers[LOOP.size : LOOP.size + SPECIAL.size * count] = np.ravel(heads)
     at = begin
     for part in parts:

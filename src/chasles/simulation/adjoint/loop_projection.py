@@ -1,0 +1,499 @@
+"""Cotangents through the projection of a closed mechanism onto its rows (`relative.loop.entry.onto_rows`).
+
+Positions go there by sweeps q ← q ⊕ c, of multipliers x,
+
+    M c + Bᵀ Nᵀ x = 0,   S x = g(q),   S = J M⁻¹ Jᵀ,
+
+with the rows N of the links at q, but masses M, twists B of the links and S at the place of the factor: that where the
+projection begins, or where sweeps were slow. Velocities go there likewise, with J v - target in place of g. Each sweep
+is taken again, and then back, with all its derivatives; those of the factor too, which count where steps are long. What
+is left of g is rounding, but its derivative is not: a projection of cotangents, at the end, stands for all further
+sweeps.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, SWEEPS, goes_on, is_poor, is_slow, is_stuck, worse
+from chasles.constraint.rows import ROWS
+from chasles.kernel.address import INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array, invoke
+from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
+from chasles.kernel.late import carray
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import add3, load3, load6, store3, store9
+from chasles.lie import quaternion
+from chasles.relative.forward import LIMB
+from chasles.relative.free_velocity import to_body
+from chasles.relative.joint import load_quaternion, placement
+from chasles.relative.loop.entry import farthest, fastest, has_factor, largest_residual
+from chasles.relative.loop.rows import push, size_of_row, speed_of, times_accelerations, value_of
+from chasles.relative.loop.steps import retract
+from chasles.relative.loop.tables import HEAD, loop_work_of, part
+from chasles.relative.loop.triangle import solve
+from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
+from chasles.simulation.adjoint.loop_field import APART, MASSES, TILES, ZERO
+from chasles.simulation.adjoint.loop_memory import LOOP, room_of, spot_size, spot_views
+from chasles.simulation.adjoint.mass import place_of, solve_mass
+from chasles.simulation.adjoint.steps import clear
+from chasles.simulation.adjoint.tree import add_felt, add_turn, free_velocities_back, hand_on
+
+# shares that are off by so little that what they move counts for nothing, or not its square
+NOTHING, SMALL = 1e-13, 1e-8
+SETTLING, SETTLED = 20, 0.5  # further sweeps, at most, of cotangents; one that leaves more has come to rounding
+SPOTS = SWEEPS + 3  # sweeps of positions and where they end, and of velocities with the factor of these or their own
+
+
+@kernel(allocates=True)
+def spot_at(memory, integers, k):
+    at, size = as_integer_array(memory)[LOOP.spots], spot_size(integers)
+    return spot_views(memory[at + k * size : at + (k + 1) * size], integers)
+
+
+@kernel
+def set_to(array, values):
+    for k in range(array.shape[0]):
+        array[k] = values[k]
+
+
+@kernel(shared=True)
+def set_places(topology, numbers, q, limbs):
+    """Places of all links on their parents."""
+    for i in range(links_of(topology)):
+        _, kind, iq, _ = link(topology, i)
+        R, p = placement(numbers, constants_of(i), kind, q, iq, 0.0)
+        store9(limbs, (i + 1) * LIMB.size + LIMB.rotation, R)
+        store3(limbs, (i + 1) * LIMB.size + LIMB.position, p)
+
+
+@kernel(allocates=True, shared=True)
+def factorize(integers, p, q, space):
+    """The factor at q; the rows that are there are others afterwards, if they were not those at q."""
+    clear(space.pushes)
+    clear(space.tau)
+    clear(space.still)
+    return has_factor(
+        integers, p, q, space.still, space.tau, space.pushes, p[integers[HEAD.end] :], space.change, space.report
+    )
+
+
+@kernel(allocates=True, shared=True)
+def look_at(t, integers, p, q, v):
+    """Motion, rows and Jacobians of all tiles at a state."""
+    invoke(integers[HEAD.evaluate], integers, p, p.shape[0], t, q, v, p[integers[HEAD.end] :])
+
+
+@kernel(allocates=True, shared=True)
+def respond_with(integers, p, space, x, weight):
+    """change = weight M⁻¹ Bᵀ Nᵀ x."""
+    for r in range(integers[HEAD.n_rows]):
+        space.x[r] = x[r]
+    invoke(integers[HEAD.respond], integers, p, p.shape[0], weight, p[integers[HEAD.end] :])
+
+
+@kernel(allocates=True, shared=True)
+def solve_rows(integers, space):
+    """S⁻¹ x in place."""
+    m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
+    solve(space.matrix, space.scales, space.order, int(space.report[0]), m, nv, space.x)
+
+
+@kernel(allocates=True, shared=True)
+def rows_times_motion(integers, space):
+    """x = N times the twists in the limbs; how large it is, of the rows that were chosen, in their reaches."""
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
+    found, size = space.limbs[LIMB.motion :], 0.0
+    for r in range(integers[HEAD.n_rows]):
+        space.x[r] = times_accelerations(
+            tiles, groups, equations, touched, space.rows, r, space.motion, found, LIMB.size, ZERO
+        )
+    for s in range(int(space.report[0])):
+        r = int(space.order[s])
+        size = max(size, abs(space.x[r] * space.scales[r]))
+    return size
+
+
+@kernel(allocates=True, shared=True)
+def take_from(integers, p, space, limbs, x, forces):
+    """forces -= Jᵀ x, of rows at the places in the limbs."""
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    clear(space.wrenches)
+    for r in range(integers[HEAD.n_rows]):
+        push(tiles, groups, equations, touched, space.rows, r, space.motion, x[r], space.wrenches)
+    for i in range(links_of(topology) - 1, -1, -1):
+        parent, kind, _, iv = link(topology, i)
+        wrench = load6(space.wrenches, 6 * i, 0.0)
+        add_felt(numbers, constants_of(i), kind, wrench, -1.0, forces, iv)
+        if parent >= 0:
+            R, place = place_of(numbers, i, kind, limbs)
+            hand_on(R, place, wrench, space.wrenches, 6 * parent)
+
+
+@kernel(allocates=True, shared=True)
+def weigh_rows(integers, p, space, room):
+    """In space.x what multiplies the rows in a sweep whose change has the cotangent room.a_bar; M⁻¹ times that in
+    room.mu. How large N of this is."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    solve_mass(topology, numbers, space.limbs, room.a_bar, room.mu)
+    size = rows_times_motion(integers, space)
+    solve_rows(integers, space)
+    return size
+
+
+@kernel(allocates=True)
+def settle_velocities(integers, p, space, room):
+    """Through all further sweeps of velocities, which move nothing but derivatives: room.a_bar -= Jᵀ y so that N of
+    μ = M⁻¹ room.a_bar, with the factor at hand, is zero at the place in room.limbs; y in room.second."""
+    clear(room.second)
+    size = np.inf
+    for _ in range(SETTLING):
+        before, size = size, weigh_rows(integers, p, space, room)
+        if not size < SETTLED * before:
+            break
+        for r in range(integers[HEAD.n_rows]):
+            room.second[r] += space.x[r]
+            room.held[r] = space.x[r]
+        take_from(integers, p, space, room.limbs, room.held, room.a_bar)
+
+
+@kernel(shared=True)
+def tangents_of(topology, q, q_bar, out):
+    """Add the cotangent along q exp(δ) to `out` from that of the numbers q, which becomes zero."""
+    for i in range(links_of(topology)):
+        _, kind, iq, iv = link(topology, i)
+        if kind == SPHERICAL or kind == FREE:
+            w, x, bar = q[iq], load3(q, iq + 1, 0.0), load3(q_bar, iq + 1, 0.0)
+            turned = add(scale(-q_bar[iq], x), add(scale(w, bar), cross(bar, x)))
+            add3(out, iv, scale(0.5, turned))
+            if kind == FREE:
+                R = quaternion.to_matrix(load_quaternion(q, iq, 0.0))
+                add3(out, iv + 3, mul_t(R, load3(q_bar, iq + 4, 0.0)))
+        else:
+            out[iv] += q_bar[iq]
+    clear(q_bar)
+
+
+@kernel(shared=True)
+def numbers_of(topology, q, bar, q_bar):
+    """Add the cotangent of the numbers q from that along q exp(δ)."""
+    for i in range(links_of(topology)):
+        _, kind, iq, iv = link(topology, i)
+        if kind == SPHERICAL or kind == FREE:
+            push = load3(bar, iv + 3, 0.0) if kind == FREE else ZERO
+            add_turn(q, iq, load3(bar, iv, 0.0), push, kind, 1.0, q_bar)
+        else:
+            q_bar[iq] += bar[iv]
+
+
+@kernel(shared=True)
+def retract_back(topology, change, v, bar, v_bar, change_bar):
+    """Through `steps.retract`: `bar` and v_bar become the cotangents before it, v what it was."""
+    for i in range(links_of(topology)):
+        _, kind, _, iv = link(topology, i)
+        if kind == SPHERICAL or kind == FREE:
+            half, own = scale(0.5, load3(change, iv, 0.0)), load3(bar, iv, 0.0)
+            R = quaternion.to_matrix(quaternion.normalize((1.0, half[0], half[1], half[2])))
+            turned, total = mul(R, own), own
+            if kind == FREE:
+                speed, speed_bar = load3(v, iv + 3, 0.0), load3(v_bar, iv + 3, 0.0)
+                push = mul(R, load3(bar, iv + 3, 0.0))
+                total = add(own, cross(speed_bar, speed))
+                turned = add(turned, cross(load3(change, iv + 3, 0.0), push))
+                store3(bar, iv + 3, push)
+                store3(change_bar, iv + 3, push)
+                store3(v, iv + 3, mul(R, speed))
+                store3(v_bar, iv + 3, mul(R, speed_bar))
+            store3(change_bar, iv, scale(1.0 / (1.0 + dot(half, half)), add(total, cross(half, total))))
+            store3(bar, iv, turned)
+        else:
+            change_bar[iv] = bar[iv]
+
+
+@kernel(allocates=True)
+def sweep_positions(t, integers, p, memory, space, q, v):
+    """The sweeps of `onto_rows`, each at a spot of its own: how many, and at which of these the factor is in the end
+    (-1: there is none)."""
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, topology = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.topology)
+    m, links = integers[HEAD.n_rows], integers[HEAD.n_links]
+    look_at(t, integers, p, q, v)
+    far, sweeps, stale, owner = farthest(space.states, part(p, integers, HEAD.levers), links), 0, True, -1
+    _, share = largest_residual(tiles, groups, equations, space.rows, m, far)
+    while True:
+        here = spot_at(memory, integers, sweeps)
+        set_to(here.q, q)
+        clear(here.bar)
+        if stale:
+            if not factorize(integers, p, q, space):
+                return sweeps, -1, far
+            owner = sweeps
+        if not goes_on(share, sweeps):
+            break
+        for r in range(m):
+            space.x[r] = value_of(groups, equations, space.rows, r, ROWS.residual)
+        solve_rows(integers, space)
+        invoke(integers[HEAD.respond], integers, p, p.shape[0], -1.0, p[integers[HEAD.end] :])
+        for r in range(m):
+            here.x[r] = space.x[r]
+        set_to(here.change, space.change)
+        here.info[0], here.info[1] = share, float(owner)
+        retract(topology, q, v, space.change)
+        look_at(t, integers, p, q, v)
+        sweeps += 1
+        before = share
+        _, share = largest_residual(tiles, groups, equations, space.rows, m, far)
+        stale = is_slow(share, before)
+        if is_stuck(share, before, sweeps):
+            there = spot_at(memory, integers, sweeps)
+            set_to(there.q, q)
+            clear(there.bar)
+            break
+    return sweeps, owner, far
+
+
+@kernel(allocates=True)
+def sweep_velocities(t, integers, p, memory, space, q, v, end, owner, far):
+    """The sweeps of velocities at the spot `end`: those with one factor have their sum at one of two spots. How many of
+    these there are."""
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, constants = part(integers, integers, HEAD.rows), part(p, integers, HEAD.constants)
+    m, nv, share, phases = integers[HEAD.n_rows], integers[HEAD.n_v], 0.0, 0
+    for sweep in range(SPEED_SWEEPS):
+        spin, fast = fastest(space.motion, far)
+        before, speed, share = share, 0.0, 0.0
+        for r in range(m):
+            space.x[r] = speed_of(tiles, groups, equations, constants, space.rows, r, space.motion)
+            size = abs(space.x[r])
+            if size != 0.0:
+                whole_row = size_of_row(tiles, groups, equations, space.rows, r, spin, fast)
+                speed, share = worse(size, whole_row, speed, share)
+        if not share > SPEED_ROUNDING:
+            break
+        poor = sweep == 1 and is_poor(share, before) and owner != end
+        if poor:
+            factorize(integers, p, q, space)
+            owner = end
+        if poor or sweep == 0:
+            phases += 1
+            begun = spot_at(memory, integers, SWEEPS + phases)
+            set_to(begun.v, v)
+            clear(begun.x)
+            clear(begun.change)
+            begun.info[0], begun.info[1] = share, float(owner)
+        here = spot_at(memory, integers, SWEEPS + phases)
+        solve_rows(integers, space)
+        invoke(integers[HEAD.respond], integers, p, p.shape[0], -1.0, p[integers[HEAD.end] :])
+        for k in range(nv):
+            here.change[k] += space.change[k]
+            v[k] += space.change[k]
+        for r in range(m):
+            here.x[r] += space.x[r]
+        look_at(t, integers, p, q, v)
+    return phases
+
+
+@kernel(allocates=True, shared=True)
+def differentiate(t, counts, by_acceleration, by_speed, by_residual, p, memory, room, here, there, g):
+    """`pull_linkage` at a spot or, if it is apart, at two, whose cotangents these are."""
+    apart, head = counts & APART != 0, as_integer_array(memory)
+    invoke(
+        *(head[LOOP.linkage], t, counts, by_acceleration, by_speed, by_residual, p, p.shape[0]),
+        *(here.q, room.limbs, here.bar, there.q, room.others if apart else room.limbs, there.bar),
+        *(g, g.shape[0], memory, memory.shape[0]),
+    )
+
+
+@kernel(allocates=True, shared=True)
+def sweep_back(t, integers, p, memory, space, room, x, change, share, by_speed, by_residual, here, there, same, g):
+    """Through one sweep, from the cotangent of its change in room.a_bar, to those of where it is, `here`, of its
+    factor, `there`, and of all numbers; of velocities too."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    weigh_rows(integers, p, space, room)
+    set_to(room.first, x)
+    set_to(room.second, space.x)
+    set_to(room.a, change)
+    if same:  # masses, links and rows are those of one place
+        respond_with(integers, p, space, room.second, -1.0)
+        for k in range(integers[HEAD.n_v]):
+            room.mu[k] += space.change[k]
+        differentiate(t, MASSES + TILES, 1.0, by_speed, by_residual, p, memory, room, here, here, g)
+        return
+    set_places(topology, numbers, there.q, room.others)
+    differentiate(t, MASSES + TILES + APART, 0.0, by_speed, by_residual, p, memory, room, here, there, g)
+    # how S follows its place: of second order, but for rows that no residual belongs to, which nothing has settled
+    if share > SMALL or as_integer_array(memory)[LOOP.speeds] != 0:
+        clear(room.v)
+        look_at(t, integers, p, there.q, room.v)
+        respond_with(integers, p, space, x, 1.0)
+        set_to(room.a, space.change)
+        respond_with(integers, p, space, room.second, 1.0)
+        set_to(room.mu, space.change)
+        for r in range(integers[HEAD.n_rows]):
+            room.first[r], room.second[r] = -room.first[r], -room.second[r]
+        set_to(room.limbs, room.others)
+        differentiate(t, MASSES + TILES, 1.0, 0.0, 0.0, p, memory, room, there, there, g)
+
+
+@kernel(allocates=True)
+def velocities_back(t, integers, p, memory, space, room, end, phases, g):
+    """Through the sweeps of velocities, whose cotangents are room.v_bar."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    last = spot_at(memory, integers, SWEEPS + max(phases, 1))
+    if phases == 0:
+        clear(last.x)
+        clear(last.change)
+        last.info[1] = float(end)
+    here, there = spot_at(memory, integers, end), spot_at(memory, integers, int(last.info[1]))
+    set_places(topology, numbers, here.q, room.limbs)
+    set_places(topology, numbers, there.q, room.others)
+    set_to(room.a_bar, room.v_bar)
+    settle_velocities(integers, p, space, room)
+    set_to(room.v, room.speed)
+    set_to(room.first, last.x)
+    set_to(room.a, last.change)
+    differentiate(t, MASSES + TILES + APART, 0.0, 1.0, 0.0, p, memory, room, here, there, g)
+    if phases == 2:  # the first of them had another factor
+        first = spot_at(memory, integers, SWEEPS + 1)
+        there = spot_at(memory, integers, int(first.info[1]))
+        take_factor(t, integers, p, space, room, there.q)
+        set_to(room.v, first.v)
+        look_at(t, integers, p, here.q, room.v)
+        set_places(topology, numbers, here.q, room.limbs)
+        set_to(room.a_bar, room.v_bar)
+        sweep_back(
+            *(t, integers, p, memory, space, room, first.x, first.change, 1.0, 1.0, 0.0, here, there, False, g),
+        )
+        look_at(t, integers, p, here.q, room.v)
+        set_places(topology, numbers, here.q, room.limbs)
+
+
+@kernel(allocates=True, shared=True)
+def take_factor(t, integers, p, space, room, q):
+    """The factor at q, as it was."""
+    clear(room.v)
+    look_at(t, integers, p, q, room.v)
+    factorize(integers, p, q, space)
+
+
+@kernel(allocates=True)
+def settle_positions(t, integers, p, memory, space, room, end, g):
+    """Through all further sweeps of positions. What rows make of velocities is not always the derivative of their
+    residuals, of which rolling has none: so what counts is how much these move the cotangents."""
+    topology, size = part(integers, integers, HEAD.topology), np.inf
+    clear(room.first)
+    clear(room.v)
+    clear(room.a)
+    for _ in range(SETTLING):
+        set_to(room.a_bar, room.bar)
+        for i in range(links_of(topology)):
+            _, kind, _, iv = link(topology, i)
+            if kind == FREE:  # what turns it, turns its velocity
+                add3(room.a_bar, iv, cross(load3(room.v_bar, iv + 3, 0.0), load3(room.speed, iv + 3, 0.0)))
+        weigh_rows(integers, p, space, room)
+        set_to(room.second, space.x)
+        differentiate(t, TILES, 0.0, 0.0, 1.0, p, memory, room, end, end, g)
+        before, size = size, 0.0
+        clear(room.held_bar)
+        tangents_of(topology, end.q, end.bar, room.held_bar)
+        for k in range(integers[HEAD.n_v]):
+            size = max(size, abs(room.held_bar[k]))
+            room.bar[k] += room.held_bar[k]
+        if not size < SETTLED * before or size == 0.0:
+            break
+
+
+@kernel(allocates=True)
+def positions_back(t, integers, p, memory, space, room, sweeps, owner, g):
+    """Through the sweeps of positions, whose cotangent is at the last spot."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    end = spot_at(memory, integers, sweeps)
+    clear(room.bar)
+    tangents_of(topology, end.q, end.bar, room.bar)
+    settle_positions(t, integers, p, memory, space, room, end, g)
+    for k in range(sweeps - 1, -1, -1):
+        here = spot_at(memory, integers, k)
+        share, used = here.info[0], int(here.info[1])
+        retract_back(topology, here.change, room.speed, room.bar, room.v_bar, room.a_bar)
+        there = spot_at(memory, integers, used)
+        if owner != used:
+            take_factor(t, integers, p, space, room, there.q)
+            owner = used
+        clear(room.v)
+        look_at(t, integers, p, here.q, room.v)
+        set_places(topology, numbers, here.q, room.limbs)
+        same = used == k or share < NOTHING
+        sweep_back(
+            *(t, integers, p, memory, space, room, here.x, here.change, share, 0.0, 1.0, here, there, same, g),
+        )
+        tangents_of(topology, here.q, here.bar, room.bar)
+
+
+@kernel(allocates=True)
+def pull_corrected(t, y, bar, y_bar, g, memory):
+    """All of it, for a state y and the cotangent of what is made of it."""
+    head = as_integer_array(memory)
+    p = memory[head[LOOP.packed] : head[LOOP.end]]
+    integers, free = as_integer_array(p), head[LOOP.free] != 0
+    space, room = loop_work_of(p[integers[HEAD.end] :], integers), room_of(memory[head[LOOP.room] :], integers)
+    nq, nv, topology = integers[HEAD.n_q], integers[HEAD.n_v], part(integers, integers, HEAD.topology)
+    numbers = g[nv:]
+    set_to(room.q, y)
+    set_to(room.speed, y[nq:])
+    if free:
+        to_body(topology, room.q, room.speed, room.speed, 0.0)
+    sweeps, owner, far = sweep_positions(t, integers, p, memory, space, room.q, room.speed)
+    if owner < 0:
+        for k in range(nq + nv):
+            y_bar[k] = np.nan
+        return
+    phases = sweep_velocities(t, integers, p, memory, space, room.q, room.speed, sweeps, owner, far)
+    end = spot_at(memory, integers, sweeps)
+    set_to(end.bar, bar)
+    set_to(room.v_bar, bar[nq:])
+    if free:
+        body_velocities_back(topology, end.q, room.speed, room.v_bar, end.bar)
+    velocities_back(t, integers, p, memory, space, room, sweeps, phases, numbers)
+    if phases > 0:  # back to the velocities before
+        for phase in range(phases, 0, -1):
+            change = spot_at(memory, integers, SWEEPS + phase).change
+            for k in range(nv):
+                room.speed[k] -= change[k]
+    positions_back(t, integers, p, memory, space, room, sweeps, owner, numbers)
+    numbers_of(topology, y, room.bar, y_bar)
+    if free:
+        free_velocities_back(topology, y, room.speed, room.v_bar, y_bar, nq)
+    else:
+        for k in range(nv):
+            y_bar[nq + k] += room.v_bar[k]
+    y_bar[nq + nv] += bar[nq + nv]
+
+
+@kernel(shared=True)
+def body_velocities_back(topology, q, v, v_bar, q_bar):
+    """Cotangents through w = R v of free joints."""
+    for i in range(links_of(topology)):
+        _, kind, iq, iv = link(topology, i)
+        if kind == FREE:
+            R = quaternion.to_matrix(load_quaternion(q, iq, 0.0))
+            own = mul_t(R, load3(v_bar, iv + 3, 0.0))
+            add_turn(q, iq, cross(load3(v, iv + 3, 0.0), own), ZERO, SPHERICAL, 1.0, q_bar)
+            store3(v_bar, iv + 3, own)
+
+
+@native
+def pull_onto_loops(t, y, f, bar, y_bar, g, p, memory, sizes):
+    """`pull_corrected` through pointers; sizes: of y, bar, g, p and memory."""
+    n = carray(sizes, (5,))
+    state, given, found = carray(y, (n[0],)), carray(bar, (n[1],)), carray(y_bar, (n[0],))
+    pull_corrected(t, state, given, found, carray(g, (n[2],)), carray(memory, (n[4],)))
+
+
+@cache
+def projection_address() -> int:
+    """Address of `pull_onto_loops`, compiled now or loaded from the cache."""
+    return address_of(pull_onto_loops, NUMBER, *(NUMBERS,) * 7, INTEGERS)
