@@ -8,8 +8,8 @@ found out: a formula of lower order on the same points must agree, or else the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ LOWER_FORWARD = (-363 / 140, 7.0, -21 / 2, 35 / 3, -35 / 4, 21 / 5, -7 / 6, 1 / 
 ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
 AGREEMENT = 1e-7  # of two results, relative to the largest derivative
 
+Column = tuple[str, int]  # a parameter, and which of its numbers
+Values = Callable[[float], np.ndarray]  # numbers by how far parameters are off
+
 
 class NoDerivativeError(ValueError):
     """A parameter changes what the tables of a system mean."""
@@ -39,6 +42,8 @@ class NoDerivativeError(ValueError):
 class Family:
     """A system as a function of parameters: `system(**parameters)`. Parameters are numbers or arrays of numbers."""
 
+    known_smooth = False  # whether results of two orders need not be compared
+
     def __init__(
         self,
         system: Callable[..., System | Mechanism | ClosedMechanism],
@@ -46,7 +51,7 @@ class Family:
         sprung: bool = True,
     ):
         """sprung: whether joints have a place for springs and dampers even if none has any: one may come from zero."""
-        self.build, self.values, self.sprung = system, {}, sprung
+        self.build, self.values, self.sprung = system, dict[str, np.ndarray](), sprung
         for name, given in parameters.items():
             value = np.asarray(given, dtype=float)
             if not np.isfinite(value).all():
@@ -60,52 +65,72 @@ class Family:
         made = self.build(**arguments)
         if not isinstance(made, System | Mechanism | ClosedMechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
-        found = compiled(made) if isinstance(made, System) else made
-        if found.tables.sprung == self.sprung:
-            return found
-        if isinstance(found, ClosedMechanism):
-            return ClosedMechanism(found.system, found.cut, sprung=self.sprung)
-        return Mechanism(found.system, sprung=self.sprung)
+        if isinstance(made, System):
+            return compiled(made, sprung=self.sprung)
+        return made if made.tables.sprung == self.sprung else compiled(made.system, cut_of(made), sprung=self.sprung)
 
-    def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
-        value, found = self.values[name], self.along(name, index, function)
-        size = self.size(name, index)
-        if (simple := _of_quadratic(found, size)) is not None:
-            return simple
-        (coarse, lower), base = _differences(found, size, name), found(0.0)
-        rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
-        enough = AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding
-        if np.abs(coarse - lower).max(initial=0.0) <= enough:
-            return coarse
-        fine, _ = _differences(found, size / 2, name)  # strongly curved, or not smooth
-        off = np.abs(coarse - fine).max(initial=0.0)
-        if not off <= enough:
-            raise ValueError(
-                f"sensitivities: the system does not depend smoothly on parameter {name!r} near {value.flat[index]:g}: "
-                f"derivatives over steps of {size:g} and {size / 2:g} differ by {off:.3g}"
-            )
-        return coarse
-
-    def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """The same, not compared with anything: for functions that were."""
-        return _differences(self.along(name, index, function), self.size(name, index), name)[0]
+    # ------------------------------------------------------------ derivatives
 
     def size(self, name: str, index: int) -> float:
         """Of the differences by a number of a parameter."""
         return STEP * (abs(float(self.values[name].flat[index])) or 1.0)
 
-    def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
-        """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
-        value, base, before = self.values[name], function(self.base), list[Any]()
+    def columns(self, names: Sequence[str]) -> list[Column]:
+        """All numbers of some parameters."""
+        return [(name, k) for name in names for k in range(self.values[name].size)]
+
+    def slices(self, names: Sequence[str]) -> dict[str, slice]:
+        """Of each of some parameters, its columns."""
+        edges = np.cumsum([0, *(self.values[name].size for name in names)]).tolist()
+        return {name: slice(first, last) for name, first, last in zip(names, edges, edges[1:], strict=False)}
+
+    def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
+        at = self.along([(name, index)], function, self.of_base(function))
+        return self._alone(at, name, index) / self.size(name, index)
+
+    def derivatives(self, names: Sequence[str], function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Derivatives of numbers (count,) with respect to all numbers of some parameters, (count, columns).
+
+        Parameters that change different numbers are varied at once: what a number becomes tells which one did it.
+        """
+        columns, base = self.columns(names), self.of_base(function)
+        found, probes = np.zeros((len(base), len(columns))), list[np.ndarray]()
+        alone = [self.along([column], function, base) for column in columns]
+        for at in alone:
+            try:
+                probes.append(_minus(at(1.0), base) != 0.0)
+            except NoDerivativeError:
+                raise
+            except ValueError:  # there is no system on this side
+                probes.append(np.ones(len(base), dtype=bool))
+        for group in _apart(probes):
+            both = self.along([columns[j] for j in group], function, base)
+            together = _together(both, [probes[j] for j in group])
+            for j in group:
+                if (slope := together(probes[j])) is None:
+                    found[:, j] = self._alone(alone[j], *columns[j])
+                else:
+                    found[probes[j], j] = slope
+        return found / np.array([self.size(*column) for column in columns])
+
+    def of_base(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """A function of the mechanism with the values that were given."""
+        return function(self.base)
+
+    def along(self, columns: Sequence[Column], function: Callable[[Any], np.ndarray], base: np.ndarray) -> Values:
+        """A function of the mechanism by how far numbers of parameters are off, in sizes of their differences; each
+        value is found once. base: that of no change."""
+        before = list[Any]()
 
         @cache
         def at(offset: float) -> np.ndarray:
             if offset == 0.0:
                 return base
-            shifted = value.copy()
-            shifted.flat[index] += offset
-            mechanism = self.mechanism({name: shifted})
+            shifted = {name: self.values[name].copy() for name, _ in columns}
+            for name, index in columns:
+                shifted[name].flat[index] += offset * self.size(name, index)
+            mechanism, name = self.mechanism(shifted), columns[0][0]
             require_same(self.base, mechanism, name)
             for one in before:  # the base may have run, and its functions may keep a memory
                 _require_same_functions(one, mechanism, name)
@@ -114,68 +139,167 @@ class Family:
 
         return at
 
-    def table_derivative(
-        self, name: str, index: int, numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]
+    def _alone(self, at: Values, name: str, index: int) -> np.ndarray:
+        """The derivative along one number of a parameter, per size of its differences."""
+        for formula in (_of_line, _of_quadratic):
+            found = formula(at)
+            if found is not None and found[1].all():
+                return found[0]
+        coarse, lower = _differences(at, name, self.size(name, index))
+        if self.known_smooth:
+            return coarse
+        enough = _enough(coarse, at(0.0))
+        if np.abs(coarse - lower).max(initial=0.0) > enough:  # strongly curved, or not smooth
+            fine, _ = _differences(lambda offset: at(0.5 * offset), name, 0.5 * self.size(name, index))
+            off = np.abs(coarse - 2.0 * fine).max(initial=0.0)
+            if not off <= enough:
+                size = self.size(name, index)
+                raise ValueError(
+                    f"sensitivities: the system does not depend smoothly on parameter {name!r} near "
+                    f"{self.values[name].flat[index]:g}: derivatives over steps of {size:g} and {size / 2:g} differ by "
+                    f"{off / size:.3g}"
+                )
+        return coarse
+
+    def table_derivatives(
+        self, names: Sequence[str], numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]
     ) -> np.ndarray:
-        """Derivative of the numbers of the mechanism, which end with those of its forces, and of the generalized forces
-        of `control`."""
+        """Derivatives of the numbers of the mechanism, which end with those of its forces, and of those of `control`,
+        (count, columns)."""
 
         def tables(mechanism: Any) -> np.ndarray:
             return np.concatenate([numbers(mechanism), control(mechanism)])
 
-        change, base = self.derivative(name, index, tables), self.base
-        if not base.tables.acting.table[FORCES.passive]:  # no joint has a spring, damper, friction or stop
-            return change
+        change, base = self.derivatives(names, tables), self.base
+        if not change.size or not base.tables.acting.table[FORCES.passive]:
+            return change  # no joint has a spring, damper, friction or stop
         first = len(numbers(base)) - len(base.tables.acting.values)
         own = slice(first, first + base.tables.sizes["nv"] * PASSIVE.size)
-        now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
+        now, then = tables(base)[own].reshape(-1, PASSIVE.size), change[own].reshape(-1, PASSIVE.size, change.shape[1])
         for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
-            column = getattr(PASSIVE, what)
-            lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
+            place = getattr(PASSIVE, what)
+            lost = (now[:, place, None] == 0.0) & (then[:, place] != 0.0)
             if lost.any():
-                joint = base.tables.joint_of_any(int(np.argmax(lost)))
+                k, column = np.argwhere(lost)[0]
                 raise ValueError(
-                    f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
-                    "switched off; start from a small positive value"
+                    f"sensitivities: parameter {self.columns(names)[column][0]!r} brings in the {what} of joint "
+                    f"{base.tables.joint_of_any(int(k))!r} from zero, where it is switched off; start from a small "
+                    "positive value"
                 )
         return change
 
 
-def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
-    """The derivative of numbers that are polynomials of second order in a parameter, as most are in masses, moments
-    and stiffnesses: two sizes of differences agree to rounding. None for others."""
+def _together(at: Values, own: list[np.ndarray]) -> Callable[[np.ndarray], np.ndarray | None]:
+    """Of numbers of parameters that are varied at once, and change their `own` numbers each: the slopes of the numbers
+    that one of them changes, or None if it has to be varied alone."""
+    others = ~np.any(own, axis=0)
+
+    def checked(offset: float) -> np.ndarray:
+        if (_minus(at(offset), at(0.0)) != 0.0)[others].any():
+            raise _TogetherError
+        return at(offset)
+
+    formulas = [cache(partial(formula, checked)) for formula in (_of_line, _of_quadratic, _of_many)]
+
+    def slopes(mine: np.ndarray) -> np.ndarray | None:
+        try:
+            for formula in formulas:
+                if (found := formula()) is not None and found[1][mine].all():
+                    return np.asarray(found[0][mine])
+        except ValueError:  # there is no such system
+            pass
+        return None
+
+    return slopes if len(own) > 1 else lambda mine: None
+
+
+class _TogetherError(ValueError):
+    """Numbers change that none of some parameters changes by itself."""
+
+
+def _apart(changed: list[np.ndarray]) -> list[list[int]]:
+    """Groups of columns that change different numbers, (numbers,) each."""
+    groups = list[tuple[list[int], np.ndarray]]()
+    for j, own in enumerate(changed):
+        for group, taken in groups:
+            if not (taken & own).any():
+                group.append(j)
+                taken |= own
+                break
+        else:
+            groups.append(([j], own.copy()))
+    return [group for group, _ in groups]
+
+
+def _enough(slopes: np.ndarray, base: np.ndarray) -> float:
+    """By how much two results may differ."""
+    rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0)
+    return float(AGREEMENT * np.abs(slopes).max(initial=0.0) + rounding)
+
+
+def _alike(one: np.ndarray, other: np.ndarray, at: Values) -> np.ndarray:
+    """Which slopes agree to rounding."""
+    size = np.abs(np.where(np.isfinite(at(1.0)), at(1.0), 0.0))
+    return np.asarray(np.abs(one - other) <= ROUNDING * size + ALIKE * np.abs(one))
+
+
+def _of_line(at: Values) -> tuple[np.ndarray, np.ndarray] | None:
+    """Slopes of numbers that are straight in a parameter, as in masses and stiffnesses, and which ones are: slopes to
+    both sides, over different lengths, agree to rounding. None where the system does not exist on both sides."""
     try:
-        far, near = _minus(at(h), at(-h)) / (2 * h), _minus(at(0.5 * h), at(-0.5 * h)) / h
+        ahead, behind = _minus(at(1.0), at(0.0)), 2.0 * _minus(at(0.0), at(-0.5))
     except NoDerivativeError:
         raise
     except ValueError:
         return None
-    size = np.abs(np.where(np.isfinite(at(h)), at(h), 0.0))
-    return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
+    return _minus(at(1.0), at(-0.5)) / 1.5, _alike(ahead, behind, at)
 
 
-def _differences(at: Callable[[float], np.ndarray], h: float, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _of_quadratic(at: Values) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same of polynomials of second order, as in moments: two lengths of central differences agree."""
+    try:
+        far, near = 0.5 * _minus(at(1.0), at(-1.0)), _minus(at(0.5), at(-0.5))
+    except NoDerivativeError:
+        raise
+    except ValueError:
+        return None
+    return far, _alike(far, near, at)
+
+
+def _of_many(at: Values) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes by central differences of eighth order, and which ones agree with those of order six."""
+    pairs = [_minus(at(k), at(-k)) for k in (1.0, 2.0, 3.0, 4.0)]
+    found, lower = np.tensordot(CENTRAL, pairs, 1), np.tensordot(LOWER_CENTRAL, pairs, 1)
+    return found, np.abs(found - lower) <= AGREEMENT * np.abs(found) + 1e-13 * np.abs(at(0.0))
+
+
+def _differences(at: Values, name: str, size: float) -> tuple[np.ndarray, np.ndarray]:
     """Central difference, or one-sided where the system does not exist on the other side (a damping below zero). Then
     the same of lower order."""
     try:
-        pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
-        return np.tensordot(CENTRAL, pairs, 1) / h, np.tensordot(LOWER_CENTRAL, pairs, 1) / h
+        pairs = [_minus(at(k), at(-k)) for k in (1.0, 2.0, 3.0, 4.0)]
+        return np.tensordot(CENTRAL, pairs, 1), np.tensordot(LOWER_CENTRAL, pairs, 1)
     except NoDerivativeError:
         raise
     except ValueError as error:
         refused = error
-    for side in (h, -h):
+    for side in (1.0, -1.0):
         try:
             points = [_minus(at(k * side), at(0.0)) for k in range(1, 9)]
-            return np.tensordot(FORWARD[1:], points, 1) / side, np.tensordot(LOWER_FORWARD[1:], points, 1) / side
+            return np.tensordot(FORWARD[1:], points, 1) * side, np.tensordot(LOWER_FORWARD[1:], points, 1) * side
         except ValueError:
             continue
-    raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused
+    raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {size:g}: {refused}") from refused
 
 
 def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a - b; limits at infinity do not move."""
     return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
+
+
+def cut_of(mechanism: Mechanism | ClosedMechanism) -> tuple[str, ...]:
+    """Joints at which loops were asked to be cut."""
+    return mechanism.cut if isinstance(mechanism, ClosedMechanism) else ()
 
 
 def _laws(mechanism: Any) -> tuple[Law, ...]:

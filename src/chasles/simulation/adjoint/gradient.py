@@ -195,19 +195,20 @@ class Adjoint(BackwardSweep):
         self.family, self.names, self.tables = family, names, tables_of(run)
         self.quick = _is_plain_tree(self.mechanism)
         self.start = StartTangents(run, self.tables)
-        self.shifts = self._shifts()
+        self.shifts, self.of_actuators = self._shifts()
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
 
-    def _shifts(self) -> np.ndarray:
-        """How the numbers of the mechanism change with parameters, (count, m)."""
-        columns = []
-        for name in self.names:
-            assert self.family is not None
-            for k in range(self.family.values[name].size):
-                columns.append(self.family.table_derivative(name, k, numbers_of, lambda mechanism: np.empty(0)))
-        return np.array(columns).reshape(len(columns), len(self.tables.constants)).T
+    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """How the numbers of the mechanism change with parameters, (count, m), and those of the actuators."""
+        count = len(self.tables.constants)
+        if self.family is None or not self.names:
+            return np.zeros((count, 0)), np.zeros((self.actuation.numbers.size, 0))
+        found = self.family.table_derivatives(
+            self.names, numbers_of, lambda mechanism: Actuation.of_tree(mechanism).numbers
+        )
+        return found[:count], found[count:]
 
     # ------------------------------------------------------------ cotangents of points
 
@@ -274,8 +275,7 @@ class Adjoint(BackwardSweep):
         if name == "bodies":
             return self._of_bodies(g)
         assert self.family is not None
-        at = sum(self.family.values[one].size for one in self.names[: self.names.index(name)])
-        columns = slice(at, at + self.family.values[name].size)
+        columns = self.family.slices(self.names)[name]
         shift = self.shifts[:, columns]
         if not self.quick:
             found = g[columns].copy()
@@ -285,20 +285,9 @@ class Adjoint(BackwardSweep):
             numbers = len(self.mechanism.tree.numbers)
             found = g[:numbers] @ shift[:numbers]
             found += g[numbers:][columns] if len(g) > numbers else 0.0
-        found += self._through_actuators(name, held)
+        if np.any(self.inputs):
+            found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
-
-    def _through_actuators(self, name: str, held: np.ndarray) -> np.ndarray:
-        """What a parameter does to the forces of the inputs."""
-        assert self.family is not None
-        if not np.any(self.inputs):
-            return np.zeros(self.family.values[name].size)
-        return np.array(
-            [
-                np.sum(held * self.family.derivative(name, k, lambda m: Actuation.of_tree(m).along(self.inputs)))
-                for k in range(self.family.values[name].size)
-            ]
-        )
 
     def _of_bodies(self, g: np.ndarray) -> np.ndarray:
         """By the ten inertial numbers of each body, from those of the links."""
