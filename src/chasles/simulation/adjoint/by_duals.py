@@ -18,11 +18,12 @@ from chasles.kernel.workspace import layout
 
 # where things are in the memory: the address of the field on duals, how many numbers of the point it depends on and of
 # all, numbers of the result, then parts: what the field reads, where in it the duals are that have directions, the
-# directions (one after the other), the point and the result; how many such duals and directions there are; how many of
-# these duals, the last ones, are forces that are held, and where these are in what the field itself reads
+# directions (one after the other), which cotangent each number of the result counts for along each of these, the point
+# and the result; how many such duals and directions there are; how many of these duals, the last ones, are forces that
+# are held, and where these are in what the field itself reads
 PART = layout(
-    "PART", address=1, used=1, point=1, result=1, p=1, p_end=1, places=1, count=1, shifts=1, m=1, y=1, out=1, held=1,
-    control=1,
+    "PART", address=1, used=1, point=1, result=1, p=1, p_end=1, places=1, count=1, shifts=1, m=1, owners=1, y=1, out=1,
+    held=1, control=1,
 )  # fmt: skip
 
 
@@ -54,6 +55,7 @@ def pull(t, y, bar, y_bar, g, memory):
                 total += bar[i] * out[WIDTH * i + 1 + k - first]
             y_bar[k] += total
     count, m, places, shifts = integers[PART.count], integers[PART.m], integers[PART.places], integers[PART.shifts]
+    owners = integers[PART.owners]
     for first in range(0, m, TANGENTS):
         last = min(first + TANGENTS, m)
         for k in range(first, last):
@@ -63,10 +65,8 @@ def pull(t, y, bar, y_bar, g, memory):
         for k in range(first, last):
             for i in range(count):
                 p[integers[places + i] + 1 + k - first] = 0.0
-            total = 0.0
             for i in range(size):
-                total += bar[i] * out[WIDTH * i + 1 + k - first]
-            g[k] += total
+                g[integers[owners + k * size + i]] += bar[i] * out[WIDTH * i + 1 + k - first]
 
 
 @native
@@ -95,19 +95,24 @@ def memory_of(
     shifts: np.ndarray,
     room: int = 0,
     held: tuple[int, int] = (0, 0),
+    owners: np.ndarray | None = None,
 ) -> np.ndarray:
     """The memory for a field: (used, point, result), the buffer that it reads, places of duals in it, and directions of
     these (count, m); behind it are `room` further numbers. held: how many of the places, the last ones, are forces that
-    are held, and where they are among the numbers that the field reads."""
+    are held, and where they are among the numbers that the field reads. owners: the cotangent that each number of the
+    result counts for along each direction, (m, result); by default there is one for each direction."""
     used, point, result = sizes
-    edges = np.cumsum([PART.size, len(places), shifts.size])
-    first = -(-int(edges[-1]) // 8) * 8
+    if owners is None:
+        owners = np.repeat(np.arange(shifts.shape[1])[:, None], result, axis=1)
+    edges = np.cumsum([PART.size, len(places), shifts.size, owners.size])
+    first = -(-int(edges[3]) // 8) * 8
     y = first + -(-len(p) // WIDTH) * WIDTH
     out = y + WIDTH * point
     memory = buffer(out // WIDTH + result + -(-room // WIDTH))
     integers = memory.view(np.int64)
-    head = (address, used, point, result, first, y, edges[0], len(places), edges[1], shifts.shape[1], y, out, *held)
-    integers[: PART.size] = head
+    shape = len(places), edges[1], shifts.shape[1], edges[2]
+    integers[: PART.size] = address, used, point, result, first, y, edges[0], *shape, y, out, *held
+    integers[edges[2] : edges[3]] = owners.ravel()
     integers[edges[0] : edges[1]] = places
     memory[edges[1] : edges[2]] = shifts.T.reshape(-1)
     memory[first : first + len(p)] = p

@@ -22,6 +22,7 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
@@ -41,6 +42,7 @@ OWN = (
     "bodies",
     "gravity",
 )  # what can be differentiated with respect to, besides parameters
+NOTHING = np.zeros(8)  # the memory of no correction
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,8 @@ def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
 class Adjoint(BackwardSweep):
     """A run in joint coordinates, ready to be taken backward."""
 
+    of_forces: ForceNumbers | None = None
+
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
@@ -245,9 +249,12 @@ class Adjoint(BackwardSweep):
             )
             places = self.tables.start + WIDTH * np.arange(count)
             sizes = self.nq + nv, self.nq + nv, nv + 6 * links
-            used = np.empty((count, 0)) if acting.empty else self.shifts
-            memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
-            return Through(pulls, memory, np.zeros(8), numbers + used.shape[1])
+            room = room_size(self.mechanism)
+            if acting.empty:
+                return Through(pulls, memory_of(forces, sizes, p, places, np.empty((count, 0)), room), NOTHING, numbers)
+            own = self.of_forces = ForceNumbers(self.mechanism, self.shifts)
+            memory = memory_of(forces, sizes, p, places, own.directions, room, owners=own.owners)
+            return Through(pulls, memory, NOTHING, numbers + own.size)
         if isinstance(self.tables, TangentTables):
             field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
         else:
@@ -284,7 +291,8 @@ class Adjoint(BackwardSweep):
         else:
             numbers = len(self.mechanism.tree.numbers)
             found = g[:numbers] @ shift[:numbers]
-            found += g[numbers:][columns] if len(g) > numbers else 0.0
+            if self.of_forces is not None:
+                found += self.of_forces.by_parameters(g[numbers:])[columns]
         if np.any(self.inputs):
             found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
