@@ -339,7 +339,6 @@ def test_what_is_refused(change, message):
     [
         ({"save": "final"}, 'simulate with save="all"'),
         ({"method": ch.integrate.Gauss()}, "in joint coordinates it is for explicit methods, not Gauss"),
-        ({"events": ch.Event(lambda t, y, p: y[0] - 0.02, terminal=True)}, "an event ended the run"),
     ],
 )
 def test_runs_without_gradient(options, message):

@@ -10,6 +10,7 @@ the same points must agree, or else the same formula over half of the step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -246,6 +247,11 @@ def _central(at: Along) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         *(np.tensordot(weights, pairs, 1) for weights in (CENTRAL, LOWER_CENTRAL)),
         np.abs(np.tensordot(TO_ZERO, bends, 1)),
     )
+
+
+def difference(f: Callable[[float], Any], h: float) -> Any:
+    """f'(0), of eighth order."""
+    return sum(weight * (f(k * h) - f(-k * h)) for k, weight in enumerate(CENTRAL, 1)) / h
 
 
 def spread(count: int, key: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
@@ -116,7 +117,11 @@ def gradient(
         parts = {name: adjoint.part(name) for name in wanted}
     else:
         adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
-        back = adjoint.back(adjoint.kicks(by_q, by_v), answer)
+        kicks = adjoint.kicks(by_q, by_v)
+        if adjoint.at_event:
+            by_time = sum(term.by_end_time(run.t, run.q, run.v, _kinks(run)) for term in terms)
+            hold_event(run, adjoint.controls[adjoint.which[-1]], kicks, by_time)
+        back = adjoint.back(kicks, answer)
         parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -143,8 +148,11 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     save = run.task.more["save"]
     if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
         raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')
-    if run.t[-1] != run.task.span[1]:
-        raise ValueError("gradient: an event ended the run, at a time that depends on what varies; simulate without it")
+    if ended_by_event(run) and isinstance(run.dynamics, BodyDynamics):
+        raise ValueError(
+            "gradient: an event ended the run, at a time that depends on what varies; that is differentiated in joint "
+            'coordinates: simulate with coordinates="relative"'
+        )
     names = (*OWN, *(parameters or ()))
     for name in wanted:
         if name not in names:
@@ -198,7 +206,7 @@ class Adjoint(BackwardSweep):
         super().__init__(run, Actuation.of_tree(self.mechanism), self.nv, each)
         self.family, self.names, self.tables = family, names, tables_of(run)
         self.quick = _is_plain_tree(self.mechanism)
-        self.start = StartTangents(run, self.tables)
+        self.start, self.at_event = StartTangents(run, self.tables), ended_by_event(run)
         self.shifts, self.of_actuators = self._shifts()
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
