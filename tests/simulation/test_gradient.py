@@ -1,6 +1,6 @@
 """The gradient of scalars of trajectories by the adjoint: against sensitivities, which go forward on dual numbers."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -72,6 +72,58 @@ def test_every_force_and_parameters(names):
     total = ch.objective.integral(measured) + ch.objective.end(measured)
     got = ch.gradient(found.run, total, by=tuple(found.columns), system=machine, parameters=values)
     agree(got, found, measured)
+
+
+def scaled(factors) -> ch.System:
+    """`machine` with each number of its forces, springs of joints, places and masses times a factor of its own, and a
+    spring that sees another joint."""
+    left = iter(np.ravel(factors).tolist())
+    system = machine()
+    forces = []
+    for force in system.forces:
+        for name in ("stiffness", "damping", "length", "points", "parameters"):
+            if name in {field.name for field in fields(force)} and np.any(getattr(force, name)):
+                force = replace(force, **{name: np.array(getattr(force, name)) * next(left)})
+        forces.append(force)
+    joints = []
+    for joint in system.joints:
+        for name in ("stiffness", "damping", "rest", "friction", "lower", "stop_stiffness", "stop_damping"):
+            if np.isfinite(getattr(joint, name)).all() and np.any(getattr(joint, name)):
+                joint = replace(joint, **{name: np.array(getattr(joint, name)) * next(left)})
+        if np.any(joint.parent_frame[4:]):
+            place = (*joint.parent_frame[:4], *(np.array(joint.parent_frame[4:]) * next(left)))
+            joint = replace(joint, parent_frame=place)
+        joints.append(joint)
+    bodies = [replace(body, mass=body.mass * next(left)) for body in system.bodies]
+    assert not list(left)
+    seeing = ch.JointForce("seeing", "knee", "k * q('rail') * q", parameters={"k": 0.3})
+    return replace(system, forces=(*forces, seeing), joints=joints, bodies=bodies)
+
+
+FACTORS = 25  # of `scaled`
+
+
+def test_more_parameters_than_numbers():
+    """Hundreds, which all forces and places depend on, along two directions of them."""
+    rng, count = np.random.default_rng(3), 120
+    mixed = rng.normal(size=(FACTORS, count)) / np.sqrt(count)
+    along = rng.normal(size=(2, count)) / np.sqrt(count)
+
+    def build(many):
+        return scaled(1.0 + mixed @ many)
+
+    def build_along(one, two):
+        return build(one * along[0] + two * along[1])
+
+    options = {"wrt": ("one", "two"), "parameters": {"one": 0.0, "two": 0.0}, "control": CONTROL, "step": 0.02}
+    found = ch.sensitivities(build_along, (0.0, 0.1), *start(), method="rk4", **options)
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    got = ch.gradient(found.run, total, by="many", system=build, parameters={"many": np.zeros(count)})
+    weights = quadrature(found.t)
+    weights[-1] += 1.0
+    wanted = weights @ measured.along(found)
+    assert np.abs(along @ got["many"] - wanted).max() < BAR * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.study)], ids=["few", "all"])
@@ -287,7 +339,6 @@ def test_what_is_refused(change, message):
     [
         ({"save": "final"}, 'simulate with save="all"'),
         ({"method": ch.integrate.Gauss()}, "in joint coordinates it is for explicit methods, not Gauss"),
-        ({"events": ch.Event(lambda t, y, p: y[0] - 0.02, terminal=True)}, "an event ended the run"),
     ],
 )
 def test_runs_without_gradient(options, message):

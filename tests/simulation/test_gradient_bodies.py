@@ -10,7 +10,7 @@ import pytest
 import chasles as ch
 from chasles.simulation.adjoint.factors import BalancedFactors
 from chasles.simulation.closed.allowed import Allowed
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from tests.absolute.implicit.checked import held, rods
 from tests.absolute.implicit.test_fours import tops
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with

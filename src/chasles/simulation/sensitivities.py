@@ -301,18 +301,16 @@ def _columns(
     def nothing(width: int) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros((count, width)), np.zeros((periods, nv, width))
 
+    if family is not None:
+        used = [name for name in names if name in wrt]
+        of_parameters = family.table_derivatives(used, numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
+        own = family.slices(used)
     if directions is not None:
         given = real_array("sensitivities", "directions", np.asarray(directions, dtype=float).T, (2 * nv,)).T
         found["directions"] = start.along(given.reshape(2 * nv, -1)), *nothing(given.size // (2 * nv))
     for name in wrt:
         if name in names:
-            assert family is not None
-            changes = [
-                family.table_derivative(name, k, numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
-                for k in range(family.values[name].size)
-            ]
-            both = np.array(changes).reshape(len(changes), count + periods * nv).T
-            shift, forces = both[:count], both[count:].reshape(periods, nv, -1)
+            shift, forces = of_parameters[:count, own[name]], of_parameters[count:, own[name]].reshape(periods, nv, -1)
             found[name] = start.follow(np.concatenate([shift, forces[0]])), shift, forces
         elif name in ("q", "v"):
             found[name] = start.own(name), *nothing(start.own(name).shape[1])

@@ -20,7 +20,7 @@ from chasles.simulation.adjoint.weighing import Axes, Weighing
 from chasles.simulation.adjoint.weights import Weighed
 from chasles.simulation.bodies.dynamics import spanning_tree
 from chasles.simulation.closed.sensitivities import ClosedStart
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 
 if TYPE_CHECKING:
     from chasles.simulation.adjoint.bodies import BodyGradient

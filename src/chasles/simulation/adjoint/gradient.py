@@ -22,6 +22,8 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
+from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
@@ -41,6 +43,7 @@ OWN = (
     "bodies",
     "gravity",
 )  # what can be differentiated with respect to, besides parameters
+NOTHING = np.zeros(8)  # the memory of no correction
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,11 @@ def gradient(
         parts = {name: adjoint.part(name) for name in wanted}
     else:
         adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
-        back = adjoint.back(adjoint.kicks(by_q, by_v), answer)
+        kicks = adjoint.kicks(by_q, by_v)
+        if adjoint.at_event:
+            by_time = sum(term.by_end_time(run.t, run.q, run.v, _kinks(run)) for term in terms)
+            hold_event(run, adjoint.controls[adjoint.which[-1]], kicks, by_time)
+        back = adjoint.back(kicks, answer)
         parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -141,8 +148,11 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     save = run.task.more["save"]
     if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
         raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')
-    if run.t[-1] != run.task.span[1]:
-        raise ValueError("gradient: an event ended the run, at a time that depends on what varies; simulate without it")
+    if ended_by_event(run) and isinstance(run.dynamics, BodyDynamics):
+        raise ValueError(
+            "gradient: an event ended the run, at a time that depends on what varies; that is differentiated in joint "
+            'coordinates: simulate with coordinates="relative"'
+        )
     names = (*OWN, *(parameters or ()))
     for name in wanted:
         if name not in names:
@@ -188,26 +198,29 @@ def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
 class Adjoint(BackwardSweep):
     """A run in joint coordinates, ready to be taken backward."""
 
+    of_forces: ForceNumbers | None = None
+
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
         super().__init__(run, Actuation.of_tree(self.mechanism), self.nv, each)
         self.family, self.names, self.tables = family, names, tables_of(run)
         self.quick = _is_plain_tree(self.mechanism)
-        self.start = StartTangents(run, self.tables)
-        self.shifts = self._shifts()
+        self.start, self.at_event = StartTangents(run, self.tables), ended_by_event(run)
+        self.shifts, self.of_actuators = self._shifts()
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
 
-    def _shifts(self) -> np.ndarray:
-        """How the numbers of the mechanism change with parameters, (count, m)."""
-        columns = []
-        for name in self.names:
-            assert self.family is not None
-            for k in range(self.family.values[name].size):
-                columns.append(self.family.table_derivative(name, k, numbers_of, lambda mechanism: np.empty(0)))
-        return np.array(columns).reshape(len(columns), len(self.tables.constants)).T
+    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """How the numbers of the mechanism change with parameters, (count, m), and those of the actuators."""
+        count = len(self.tables.constants)
+        if self.family is None or not self.names:
+            return np.zeros((count, 0)), np.zeros((self.actuation.numbers.size, 0))
+        found = self.family.table_derivatives(
+            self.names, numbers_of, lambda mechanism: Actuation.of_tree(mechanism).numbers
+        )
+        return found[:count], found[count:]
 
     # ------------------------------------------------------------ cotangents of points
 
@@ -244,9 +257,12 @@ class Adjoint(BackwardSweep):
             )
             places = self.tables.start + WIDTH * np.arange(count)
             sizes = self.nq + nv, self.nq + nv, nv + 6 * links
-            used = np.empty((count, 0)) if acting.empty else self.shifts
-            memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
-            return Through(pulls, memory, np.zeros(8), numbers + used.shape[1])
+            room = room_size(self.mechanism)
+            if acting.empty:
+                return Through(pulls, memory_of(forces, sizes, p, places, np.empty((count, 0)), room), NOTHING, numbers)
+            own = self.of_forces = ForceNumbers(self.mechanism, self.shifts)
+            memory = memory_of(forces, sizes, p, places, own.directions, room, owners=own.owners)
+            return Through(pulls, memory, NOTHING, numbers + own.size)
         if isinstance(self.tables, TangentTables):
             field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
         else:
@@ -274,8 +290,7 @@ class Adjoint(BackwardSweep):
         if name == "bodies":
             return self._of_bodies(g)
         assert self.family is not None
-        at = sum(self.family.values[one].size for one in self.names[: self.names.index(name)])
-        columns = slice(at, at + self.family.values[name].size)
+        columns = self.family.slices(self.names)[name]
         shift = self.shifts[:, columns]
         if not self.quick:
             found = g[columns].copy()
@@ -284,21 +299,11 @@ class Adjoint(BackwardSweep):
         else:
             numbers = len(self.mechanism.tree.numbers)
             found = g[:numbers] @ shift[:numbers]
-            found += g[numbers:][columns] if len(g) > numbers else 0.0
-        found += self._through_actuators(name, held)
+            if self.of_forces is not None:
+                found += self.of_forces.by_parameters(g[numbers:])[columns]
+        if np.any(self.inputs):
+            found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
-
-    def _through_actuators(self, name: str, held: np.ndarray) -> np.ndarray:
-        """What a parameter does to the forces of the inputs."""
-        assert self.family is not None
-        if not np.any(self.inputs):
-            return np.zeros(self.family.values[name].size)
-        return np.array(
-            [
-                np.sum(held * self.family.derivative(name, k, lambda m: Actuation.of_tree(m).along(self.inputs)))
-                for k in range(self.family.values[name].size)
-            ]
-        )
 
     def _of_bodies(self, g: np.ndarray) -> np.ndarray:
         """By the ten inertial numbers of each body, from those of the links."""

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.simulation.slopes import difference
+
 STEP = 1e-30  # of a complex step: what is below rounding does no harm
 PROBE, AGREEMENT = 1e-6, 1e-4  # a real difference, and how far it may be from the complex step, relative
 
@@ -68,6 +70,27 @@ class Measure:
         self._require_finite("has derivatives that are", np.concatenate([by_q, by_v], axis=1), t, counts)
         along_q, along_v = (np.where(counts[:, None], weights[:, None] * part, 0.0) for part in (by_q, by_v))
         return number, along_q, along_v
+
+    def by_end_time(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, kinks: np.ndarray = NONE) -> float:
+        """The derivative by the time of the last point, while states stay: of integrals, what is added to them, and of
+        the function itself."""
+        values = np.asarray(self._values(t, q, v), dtype=float)
+        size = 0.02 * (t[-1] - t[-2])
+
+        def moved(offset: float) -> np.ndarray:
+            times = t.copy()
+            times[-1] += offset
+            return times
+
+        found = difference(lambda offset: self.weigh(moved(offset), values, kinks)[0], size) if self.everywhere else 0.0
+        weight = self.weigh(t, values, kinks)[1][-1]
+        if weight != 0.0:
+            found += weight * difference(lambda offset: np.asarray(self._values(moved(offset), q, v))[-1], size)
+        return float(found)
+
+    def _values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Any:
+        found = self.function(t, q, v)
+        return found[0] if isinstance(found, tuple) else found
 
     def _require_finite(self, told: str, found: np.ndarray, t: np.ndarray, counts: np.ndarray) -> None:
         """ValueError unless numbers of the points that count are finite."""

@@ -17,7 +17,7 @@ from chasles.kernel.lanes import buffer
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.blocks import seeds_of
-from chasles.simulation.adjoint.steps import steps_back
+from chasles.simulation.adjoint.steps import OF_CORRECTION, steps_back
 from chasles.simulation.periods import held_inputs
 from chasles.simulation.run import Run
 
@@ -59,6 +59,7 @@ class BackwardSweep:
         self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, nv))
 
     chunk: int | None = None  # steps after which something is done, by `passed`
+    at_event = False  # whether an event ended the run, so that the last point is not corrected
 
     def through(self, step: RetakenStep) -> Through:
         """What cotangents go through in each step."""
@@ -106,6 +107,12 @@ class BackwardSweep:
         def sweep(part: slice, pushed: np.ndarray) -> None:
             """The steps between some points, with cotangents that the points have for themselves."""
             first, end, _ = part.indices(len(times))
+            if end == len(times) and self.at_event and end - first > 2:
+                sweep(slice(end - 2, end), pushed[-2:])
+                pushed, end = np.concatenate([pushed[:-2], y_bar[None]]), end - 1
+            pulls = through.pulls.copy()
+            if end == len(times) and self.at_event:
+                pulls[OF_CORRECTION] = 0
             for last in range(end - 1, first, -(self.chunk or end)):
                 own = slice(max(last - (self.chunk or end), first), last + 1)
                 here = pushed[own.start - first : own.stop - first]
@@ -116,7 +123,7 @@ class BackwardSweep:
                     (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
                     *((times[own], sizes[own], begins[own]), y[own], here),
                     *((self.which[own], self.controls, held, dynamics.control.start), parameters, stepper.address),
-                    *(through.pulls, room, seeds, g, given),
+                    *(pulls, room, seeds, g, given),
                 )
                 self.passed()
 

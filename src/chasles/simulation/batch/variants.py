@@ -29,7 +29,8 @@ from chasles.relative.variants import numbers_with
 from chasles.screw import inertia as spatial
 from chasles.simulation.batch.table_parameters import Copies, are_copied
 from chasles.simulation.compiled_system import take_over
-from chasles.simulation.parameter_family import NoDerivativeError, require_same
+from chasles.simulation.parameter_family import require_same
+from chasles.simulation.slopes import NoDerivativeError
 
 Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism
 SECTIONS = ("bodies", "joints", "frames", "forces", "actuators", "constraints")
