@@ -196,6 +196,7 @@ class Adjoint(BackwardSweep):
 
     of_forces: ForceNumbers | None = None
     loops: LoopAdjoint | None = None
+    _found: np.ndarray | None = None  # derivatives by all parameters
 
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
@@ -284,12 +285,13 @@ class Adjoint(BackwardSweep):
             return self._of_bodies(g)
         assert self.family is not None
         columns = self.family.slices(self.names)[name]
-        found = self._by_parameters(first, g)[columns].copy()
+        if self._found is None:
+            self._found = self._by_parameters(first, g)
+        found = self._found[columns].copy()
         if np.any(self.inputs):
             found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
 
-    @once
     def _by_parameters(self, first: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Derivatives (m,) by all parameters, but for what they do to the forces of inputs."""
         if self.loops is not None:
