@@ -18,9 +18,12 @@ from chasles.simulation.adjoint.loop_tiles import FRAME, JETS, WEIGHT
 from chasles.simulation.adjoint.tree import BACK
 
 # where things are in the memory: the address of `pull_linkage`, whether free joints have the velocities of their
-# positions, whether rows may hold velocities alone, `ROOM`, tiles that are computed on duals and how many, `ALONE` of these, the memory of the forces (of no
-# size if there are none), and of a projection its `SPOT`s and a packed mechanism of its own
-LOOP = layout("LOOP", linkage=1, free=1, speeds=1, room=1, special=1, specials=1, alone=1, forces=1, spots=1, packed=1, end=1)
+# positions, whether rows may hold velocities alone, `ROOM`, tiles that are computed on duals and how many, `ALONE` of
+# these, the memory of the forces (of no size if there are none), and of a projection its `SPOT`s and a packed mechanism
+# of its own
+LOOP = layout(
+    "LOOP", linkage=1, free=1, speeds=1, room=1, special=1, specials=1, alone=1, forces=1, spots=1, packed=1, end=1
+)  # fmt: skip
 
 # of a state: velocities, accelerations (or other rates), those that the cotangents of these would be (μ), and what
 # multiplies the rows; `fall` has gravity and its cotangent, `state` what forces are asked for

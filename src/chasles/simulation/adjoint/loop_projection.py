@@ -43,7 +43,7 @@ from chasles.simulation.adjoint.tree import add_felt, add_turn, free_velocities_
 # shares that are off by so little that what they move counts for nothing, or not its square
 NOTHING, SMALL = 1e-13, 1e-8
 SETTLING, SETTLED = 20, 0.5  # further sweeps, at most, of cotangents; one that leaves more has come to rounding
-SPOTS = SWEEPS + 3  # sweeps of positions and where they end, and of velocities with the factor of these or their own
+SPOTS = SWEEPS + 1 + SPEED_SWEEPS  # sweeps of positions and where they end, then those of velocities
 
 
 @kernel(allocates=True)
@@ -216,8 +216,8 @@ def retract_back(topology, change, v, bar, v_bar, change_bar):
 
 @kernel(allocates=True)
 def sweep_positions(t, integers, p, memory, space, q, v):
-    """The sweeps of `onto_rows`, each at a spot of its own: how many, and at which of these the factor is in the end
-    (-1: there is none)."""
+    """The sweeps of `onto_rows`, each at a spot of its own: how many, at which of these the factor is in the end (-1:
+    there is none), how far links are from the origin, and how far off positions are, relative."""
     tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
     equations, topology = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.topology)
     m, links = integers[HEAD.n_rows], integers[HEAD.n_links]
@@ -230,7 +230,7 @@ def sweep_positions(t, integers, p, memory, space, q, v):
         clear(here.bar)
         if stale:
             if not factorize(integers, p, q, space):
-                return sweeps, -1, far
+                return sweeps, -1, far, share
             owner = sweeps
         if not goes_on(share, sweeps):
             break
@@ -253,16 +253,16 @@ def sweep_positions(t, integers, p, memory, space, q, v):
             set_to(there.q, q)
             clear(there.bar)
             break
-    return sweeps, owner, far
+    return sweeps, owner, far, share
 
 
 @kernel(allocates=True)
 def sweep_velocities(t, integers, p, memory, space, q, v, end, owner, far):
-    """The sweeps of velocities at the spot `end`: those with one factor have their sum at one of two spots. How many of
-    these there are."""
+    """The sweeps of velocities at the spot `end`, each at a spot of its own: how many, and whether they came to
+    rounding."""
     tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
     equations, constants = part(integers, integers, HEAD.rows), part(p, integers, HEAD.constants)
-    m, nv, share, phases = integers[HEAD.n_rows], integers[HEAD.n_v], 0.0, 0
+    m, nv, share = integers[HEAD.n_rows], integers[HEAD.n_v], 0.0
     for sweep in range(SPEED_SWEEPS):
         spin, fast = fastest(space.motion, far)
         before, speed, share = share, 0.0, 0.0
@@ -273,28 +273,21 @@ def sweep_velocities(t, integers, p, memory, space, q, v, end, owner, far):
                 whole_row = size_of_row(tiles, groups, equations, space.rows, r, spin, fast)
                 speed, share = worse(size, whole_row, speed, share)
         if not share > SPEED_ROUNDING:
-            break
-        poor = sweep == 1 and is_poor(share, before) and owner != end
-        if poor:
+            return sweep, True
+        if sweep == 1 and is_poor(share, before) and owner != end:
             factorize(integers, p, q, space)
             owner = end
-        if poor or sweep == 0:
-            phases += 1
-            begun = spot_at(memory, integers, SWEEPS + phases)
-            set_to(begun.v, v)
-            clear(begun.x)
-            clear(begun.change)
-            begun.info[0], begun.info[1] = share, float(owner)
-        here = spot_at(memory, integers, SWEEPS + phases)
+        here = spot_at(memory, integers, SWEEPS + 1 + sweep)
+        set_to(here.v, v)
         solve_rows(integers, space)
         invoke(integers[HEAD.respond], integers, p, p.shape[0], -1.0, p[integers[HEAD.end] :])
+        set_to(here.x, space.x)
+        set_to(here.change, space.change)
+        here.info[1] = float(owner)
         for k in range(nv):
-            here.change[k] += space.change[k]
             v[k] += space.change[k]
-        for r in range(m):
-            here.x[r] += space.x[r]
         look_at(t, integers, p, q, v)
-    return phases
+    return SPEED_SWEEPS, share < SMALL
 
 
 @kernel(allocates=True, shared=True)
@@ -309,9 +302,10 @@ def differentiate(t, counts, by_acceleration, by_speed, by_residual, p, memory, 
 
 
 @kernel(allocates=True, shared=True)
-def sweep_back(t, integers, p, memory, space, room, x, change, share, by_speed, by_residual, here, there, same, g):
+def sweep_back(t, integers, p, memory, space, room, x, change, by_speed, by_residual, here, there, same, settled, g):
     """Through one sweep, from the cotangent of its change in room.a_bar, to those of where it is, `here`, of its
-    factor, `there`, and of all numbers; of velocities too."""
+    factor, `there`, and of all numbers; of velocities too. settled: whether what multiplies the rows is as small as the
+    change, and their product counts for nothing."""
     topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
     weigh_rows(integers, p, space, room)
     set_to(room.first, x)
@@ -325,8 +319,7 @@ def sweep_back(t, integers, p, memory, space, room, x, change, share, by_speed, 
         return
     set_places(topology, numbers, there.q, room.others)
     differentiate(t, MASSES + TILES + APART, 0.0, by_speed, by_residual, p, memory, room, here, there, g)
-    # how S follows its place: of second order, but for rows that no residual belongs to, which nothing has settled
-    if share > SMALL or as_integer_array(memory)[LOOP.speeds] != 0:
+    if not settled:  # how S follows its place
         clear(room.v)
         look_at(t, integers, p, there.q, room.v)
         respond_with(integers, p, space, x, 1.0)
@@ -339,45 +332,58 @@ def sweep_back(t, integers, p, memory, space, room, x, change, share, by_speed, 
         differentiate(t, MASSES + TILES, 1.0, 0.0, 0.0, p, memory, room, there, there, g)
 
 
-@kernel(allocates=True)
-def velocities_back(t, integers, p, memory, space, room, end, phases, g):
-    """Through the sweeps of velocities, whose cotangents are room.v_bar."""
-    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    last = spot_at(memory, integers, SWEEPS + max(phases, 1))
-    if phases == 0:
-        clear(last.x)
-        clear(last.change)
-        last.info[1] = float(end)
-    here, there = spot_at(memory, integers, end), spot_at(memory, integers, int(last.info[1]))
-    set_places(topology, numbers, here.q, room.limbs)
-    set_places(topology, numbers, there.q, room.others)
-    set_to(room.a_bar, room.v_bar)
-    settle_velocities(integers, p, space, room)
-    set_to(room.v, room.speed)
-    set_to(room.first, last.x)
-    set_to(room.a, last.change)
-    differentiate(t, MASSES + TILES + APART, 0.0, 1.0, 0.0, p, memory, room, here, there, g)
-    if phases == 2:  # the first of them had another factor
-        first = spot_at(memory, integers, SWEEPS + 1)
-        there = spot_at(memory, integers, int(first.info[1]))
-        take_factor(t, integers, p, space, room, there.q)
-        set_to(room.v, first.v)
-        look_at(t, integers, p, here.q, room.v)
-        set_places(topology, numbers, here.q, room.limbs)
-        set_to(room.a_bar, room.v_bar)
-        sweep_back(
-            *(t, integers, p, memory, space, room, first.x, first.change, 1.0, 1.0, 0.0, here, there, False, g),
-        )
-        look_at(t, integers, p, here.q, room.v)
-        set_places(topology, numbers, here.q, room.limbs)
-
-
 @kernel(allocates=True, shared=True)
 def take_factor(t, integers, p, space, room, q):
     """The factor at q, as it was."""
     clear(room.v)
     look_at(t, integers, p, q, room.v)
     factorize(integers, p, q, space)
+
+
+@kernel(allocates=True)
+def velocities_back(t, integers, p, memory, space, room, end, owner, sweeps, converged, g):
+    """Through the sweeps of velocities, whose cotangents are room.v_bar, to the velocities before them, room.speed. The
+    last ones, with one factor, and all that might follow are one projection: M (v - v₀) + Jᵀ x = 0, J v = target."""
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    here, first, used = spot_at(memory, integers, end), SWEEPS + 1, owner
+    if sweeps > 0:
+        used = int(spot_at(memory, integers, first + sweeps - 1).info[1])
+    if converged:
+        clear(room.first)
+        clear(room.a)
+        set_to(room.v, room.speed)
+        while sweeps > 0 and int(spot_at(memory, integers, first + sweeps - 1).info[1]) == used:
+            sweeps -= 1
+            one = spot_at(memory, integers, first + sweeps)
+            for r in range(integers[HEAD.n_rows]):
+                room.first[r] += one.x[r]
+            for k in range(integers[HEAD.n_v]):
+                room.a[k] += one.change[k]
+                room.speed[k] -= one.change[k]
+        there = spot_at(memory, integers, used)
+        set_places(topology, numbers, here.q, room.limbs)
+        set_places(topology, numbers, there.q, room.others)
+        set_to(room.a_bar, room.v_bar)
+        settle_velocities(integers, p, space, room)
+        differentiate(t, MASSES + TILES + APART, 0.0, 1.0, 0.0, p, memory, room, here, there, g)
+    for k in range(sweeps - 1, -1, -1):
+        one = spot_at(memory, integers, first + k)
+        there = spot_at(memory, integers, int(one.info[1]))
+        if used != int(one.info[1]):
+            used = int(one.info[1])
+            take_factor(t, integers, p, space, room, there.q)
+        set_to(room.v, one.v)
+        set_to(room.speed, one.v)
+        look_at(t, integers, p, here.q, room.v)
+        set_places(topology, numbers, here.q, room.limbs)
+        set_to(room.a_bar, room.v_bar)
+        sweep_back(
+            *(t, integers, p, memory, space, room, one.x, one.change, 1.0, 0.0, here, there, False, False, g),
+        )
+    if used != owner:
+        take_factor(t, integers, p, space, room, spot_at(memory, integers, owner).q)
+    look_at(t, integers, p, here.q, room.speed)
+    set_places(topology, numbers, here.q, room.limbs)
 
 
 @kernel(allocates=True)
@@ -408,13 +414,15 @@ def settle_positions(t, integers, p, memory, space, room, end, g):
 
 
 @kernel(allocates=True)
-def positions_back(t, integers, p, memory, space, room, sweeps, owner, g):
-    """Through the sweeps of positions, whose cotangent is at the last spot."""
+def positions_back(t, integers, p, memory, space, room, sweeps, owner, share, g):
+    """Through the sweeps of positions, whose cotangent is at the last spot. share: how far off they are in the end; if
+    this is no rounding, there are no further sweeps."""
     topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    end = spot_at(memory, integers, sweeps)
+    end, last, speeds = spot_at(memory, integers, sweeps), owner, as_integer_array(memory)[LOOP.speeds]
     clear(room.bar)
     tangents_of(topology, end.q, end.bar, room.bar)
-    settle_positions(t, integers, p, memory, space, room, end, g)
+    if share < SMALL:
+        settle_positions(t, integers, p, memory, space, room, end, g)
     for k in range(sweeps - 1, -1, -1):
         here = spot_at(memory, integers, k)
         share, used = here.info[0], int(here.info[1])
@@ -426,9 +434,9 @@ def positions_back(t, integers, p, memory, space, room, sweeps, owner, g):
         clear(room.v)
         look_at(t, integers, p, here.q, room.v)
         set_places(topology, numbers, here.q, room.limbs)
-        same = used == k or share < NOTHING
+        same, settled = used == k or share < NOTHING, share < SMALL and used == last and speeds == 0
         sweep_back(
-            *(t, integers, p, memory, space, room, here.x, here.change, share, 0.0, 1.0, here, there, same, g),
+            *(t, integers, p, memory, space, room, here.x, here.change, 0.0, 1.0, here, there, same, settled, g),
         )
         tangents_of(topology, here.q, here.bar, room.bar)
 
@@ -446,24 +454,23 @@ def pull_corrected(t, y, bar, y_bar, g, memory):
     set_to(room.speed, y[nq:])
     if free:
         to_body(topology, room.q, room.speed, room.speed, 0.0)
-    sweeps, owner, far = sweep_positions(t, integers, p, memory, space, room.q, room.speed)
+    sweeps, owner, far, share = sweep_positions(t, integers, p, memory, space, room.q, room.speed)
     if owner < 0:
         for k in range(nq + nv):
             y_bar[k] = np.nan
         return
-    phases = sweep_velocities(t, integers, p, memory, space, room.q, room.speed, sweeps, owner, far)
+    speed_sweeps, converged = sweep_velocities(
+        t, integers, p, memory, space, room.q, room.speed, sweeps, owner, far
+    )
     end = spot_at(memory, integers, sweeps)
     set_to(end.bar, bar)
     set_to(room.v_bar, bar[nq:])
     if free:
         body_velocities_back(topology, end.q, room.speed, room.v_bar, end.bar)
-    velocities_back(t, integers, p, memory, space, room, sweeps, phases, numbers)
-    if phases > 0:  # back to the velocities before
-        for phase in range(phases, 0, -1):
-            change = spot_at(memory, integers, SWEEPS + phase).change
-            for k in range(nv):
-                room.speed[k] -= change[k]
-    positions_back(t, integers, p, memory, space, room, sweeps, owner, numbers)
+    velocities_back(
+        t, integers, p, memory, space, room, sweeps, owner, speed_sweeps, converged, numbers
+    )
+    positions_back(t, integers, p, memory, space, room, sweeps, owner, share, numbers)
     numbers_of(topology, y, room.bar, y_bar)
     if free:
         free_velocities_back(topology, y, room.speed, room.v_bar, y_bar, nq)
