@@ -141,7 +141,8 @@ PLACES: dict[str, Callable[[], tuple[ch.ClosedMechanism, np.ndarray]]] = {kind: 
 PLACES |= {f"constraint {k}": partial(constrained, kind) for k, kind in enumerate(KINDS)}
 PLACES |= {name: partial(known, name) for name in ("gears, drive", "bicycle", "law", "four-bar", "parallelogram")}
 PLACES |= {"driven": partial(found_of, driven), "gears": partial(found_of, partial(test_constraints.gears, carried=True))}
-make = cache(lambda name: PLACES[name]())
+MORE = {"suspension": partial(known, "suspension"), "Bennett": partial(found_of, closed.bennett)}
+make = cache(lambda name: (PLACES | MORE)[name]())
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -164,3 +165,153 @@ def test_projections(name, far):
     v = mechanism.consistent_velocities(q, rng.normal(size=mechanism.nv), 0.3)
     at, speed = mechanism.retract(q, far * rng.normal(size=mechanism.nv)), v + far * rng.normal(size=mechanism.nv)
     alike(*Both(mechanism, at, speed).of_projection(), bar=10 * BAR)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("step", [0.002, 0.05])
+@pytest.mark.parametrize("name", [*PLACES, *MORE])
+def test_runs(name, step):
+    """By the start and the input; among them free joints, and rows that depend on others."""
+    mechanism, q = make(name)
+    v = mechanism.consistent_velocities(q, 0.5 * np.random.default_rng(1).normal(size=mechanism.nv), 0.3)
+    options = {"method": "rk4", "step": step, "control": np.linspace(-1.0, 1.0, mechanism.nv)}
+    found = ch.sensitivities(mechanism, (0.3, 0.3 + 4 * step), q, v, wrt=("q", "v", "control"), **options)
+    measured = Measured(mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    by = [name for name, part in found.columns.items() if part.stop > part.start]  # what is driven has no freedom
+    agree(ch.gradient(found.run, total, by=by), found, measured, 10 * BAR)
+
+
+def test_sweeps_that_do_not_come_to_rounding():
+    """Steps so long that the projection ends before: what was computed is differentiated, against differences of it."""
+    mechanism, q = random("planar", ())
+    nv, measured = mechanism.nv, Measured(mechanism)
+    v = mechanism.consistent_velocities(q, np.random.default_rng(1).normal(size=nv))
+    given, along = np.linspace(-1.0, 1.0, nv), np.random.default_rng(2).normal(size=nv)
+
+    def run(amount: float) -> ch.Run:
+        return ch.simulate(mechanism, (0.0, 0.25), q, v, method="rk4", step=0.05, control=given + amount * along)
+
+    def value(amount: float) -> float:
+        end = run(amount)
+        return float(measured(end.t[-1:], end.q[-1:], end.v[-1:])[0])
+
+    slopes = [(value(h) - value(-h)) / (2 * h) for h in (1e-4, 2e-4)]
+    found = ch.gradient(run(0.0), ch.objective.end(measured), by="control")["control"] @ along
+    assert found == pytest.approx((4 * slopes[0] - slopes[1]) / 3, rel=1e-6)
+
+
+def linkage(pitch=0.3, ratio=2.0, offset=0.1, height=0.7, swing=(0.4, 3.0), length=0.9, pull=30.0) -> ch.System:
+    """A driven crank that turns a screw by gears, whose nut is held by a rod; a ball in a bowl beside it."""
+
+    @ch.law
+    def bowl(t, poses, twists, p, out):
+        x, y, z, u, w = poses[11], poses[12], poses[13], twists[9], twists[10]
+        out[0] = z - p[0] * (x * x + y * y)
+        out[24], out[25], out[26] = -2 * p[0] * x, -2 * p[0] * y, 1.0
+        out[39] = 2 * p[0] * (u * u + w * w)
+
+    spread = (0.1, 0.2, 0.3)
+    bodies = [ch.Body(name, 1.0, (0.1, 0.05, 0.2), spread) for name in ("crank", "screw", "nut", "arm", "ball")]
+    bodies += [ch.Body(f"slide {axis}", 0.2, inertia=spread) for axis in "xy"]
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=(0, 0, 1)),
+        ch.revolute("B", "ground", "screw", axis=(0, 0, 1), at=(0.4, 0.0, 0.0)),
+        ch.helical("thread", "screw", "nut", pitch=pitch, axis=(0, 0, 1)),
+        ch.prismatic("guide", "ground", "nut", axis=(0, 0, 1), at=(0.4, 0.0, 0.0), damping=0.3),
+        ch.spherical("ball joint", "nut", "arm", at=(0.1, 0.0, 0.0)),
+        ch.prismatic("x", "ground", "slide x", axis=(1, 0, 0)),
+        ch.prismatic("y", "slide x", "slide y", axis=(0, 1, 0)),
+        ch.prismatic("z", "slide y", "ball", axis=(0, 0, 1)),
+    ]
+    constraints = [
+        ch.Coupling("gear", ("A", "B"), (ratio, 1.0), offset=offset),
+        ch.Drive("motor", "A", "a * sin(b * t) + 0.2 * t", parameters=dict(zip("ab", swing, strict=True))),
+        ch.Distance("rod", ("ground", "arm"), ((0.3, 0.2, 0.9), (0.2, 0.1, 0.0)), length),
+        ch.CustomConstraint("bowl", ("ground", "ball"), bowl, 1, (height,)),
+    ]
+    spring = ch.Spring("pull", ("nut", "arm"), ((0.0, 0.1, 0.0), (0.3, 0.0, 0.0)), stiffness=pull, damping=1.0)
+    return ch.System(bodies, joints, forces=[spring], constraints=constraints, gravity=(0.3, 0.2, -9.81))
+
+
+def test_parameters():
+    """Of couplings, drives, laws, rods, threads and forces; several of them move the start."""
+    values = {"pitch": 0.3, "ratio": 2.0, "offset": 0.1, "height": 0.7, "swing": (0.4, 3.0), "length": 0.9, "pull": 30.0}
+    mechanism = linkage(**values).compile()
+    q = mechanism.assemble(None)
+    v = mechanism.consistent_velocities(q, 0.3 * np.ones(mechanism.nv))
+    found = ch.sensitivities(
+        linkage, (0.0, 0.1), q, v, parameters=values, wrt=("q", "v", *values), method="rk4", step=0.02
+    )
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    got = ch.gradient(found.run, total, by=tuple(found.columns), system=linkage, parameters=values)
+    agree(got, found, measured, 10 * BAR)
+
+
+@pytest.mark.parametrize("springs", [0.0, 3.0])
+def test_bodies_and_gravity_along_one_direction(springs):
+    """Ten numbers of each body, and gravity; with springs in all joints a body is split in two."""
+    system = closed.four_bar(**({"stiffness": springs, "damping": 0.1} if springs else {}))
+    system = replace(system, bodies=[ch.Body(b.name, b.mass, b.com, (0.1, 0.2, 0.25)) for b in system.bodies])
+    mechanism, rng = system.compile(), np.random.default_rng(7)
+    assert bool(mechanism.split.parts) == bool(springs)
+    numbers = parameters_of(system, mechanism.tree, ())
+    along, turn = 0.1 * np.abs(numbers).max() * rng.normal(size=numbers.shape), rng.normal(size=3)
+
+    def build(amount):
+        changed = system_with(system, mechanism.tree, numbers + amount * along, ())
+        return replace(changed, gravity=np.array(system.gravity) + amount * turn)
+
+    near = mechanism.neutral()
+    near[mechanism.tree.coordinates["A"]] = 0.8
+    q = mechanism.assemble(near)
+    v = mechanism.consistent_velocities(q, np.ones(mechanism.nv))
+    options = {"parameters": {"amount": 0.0}, "wrt": ("amount",), "method": "rk4", "step": 0.02}
+    found = ch.sensitivities(build, (0.0, 0.1), q, v, **options)
+    measured = Measured(found.run.mechanism)
+    got = ch.gradient(found.run, ch.objective.end(measured), by=("bodies", "gravity"))
+    wanted = measured.along(found)[-1]
+    assert got["bodies"].ravel() @ along + got["gravity"] @ turn == pytest.approx(wanted[0], rel=10 * BAR)
+
+
+def test_feedback_in_place_of_projections():
+    """Stabilization of the rows, whose violations are then not zero."""
+    mechanism, q = make("revolute")
+    v = mechanism.consistent_velocities(q, np.random.default_rng(1).normal(size=mechanism.nv))
+    both = Both(mechanism, q, v, feedback=(5.0, 20.0))
+    assert both.through.pulls[OF_CORRECTION] != 0
+    dynamics = ClosedDynamics(mechanism, projected=False, baumgarte=(5.0, 20.0))
+    assert LoopAdjoint(dynamics, both.tables, np.eye(both.count)).through().pulls[OF_CORRECTION] == 0
+
+
+def test_many_parameters_cost_as_few():
+    """Nothing that is computed in a step knows how many there are."""
+    mechanism = closed.four_bar().compile()
+    dynamics = ClosedDynamics(mechanism)
+    tables = ClosedTangentTables(mechanism, dynamics.parameters, False)
+    shifts = np.random.default_rng(0).normal(size=(len(tables.constants), 500))
+    few, many = (LoopAdjoint(dynamics, tables, shifts[:, :k]).through() for k in (1, 500))
+    assert few.numbers == many.numbers
+    assert len(few.field) == len(many.field)
+    assert len(few.correction) == len(many.correction)
+
+
+def test_many_parameters_of_joints_that_follow_others():
+    """There are no more directions than numbers that change: here parameters share two masses."""
+    weights = np.random.default_rng(3).normal(size=(2, 6))
+
+    def build(shares):
+        system = gripper()
+        masses = 1.0 + 0.01 * weights @ shares
+        bodies = [replace(b, mass=b.mass * m) for b, m in zip(system.bodies[:2], masses, strict=True)]
+        return replace(system, bodies=[*bodies, *system.bodies[2:]])
+
+    values = {"shares": np.zeros(6)}
+    start = [0.2, -0.1, 0.3], [1.0, 0.5, -2.0]
+    found = ch.sensitivities(
+        build, (0.0, 0.1), *start, parameters=values, wrt=("shares",), step=0.02, method="rk4"
+    )
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    agree(ch.gradient(found.run, total, "shares", system=build, parameters=values), found, measured, 10 * BAR)
