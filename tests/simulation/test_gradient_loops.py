@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.kernel.lanes import WIDTH
 from chasles.relative.parameter.inertial import parameters_of, system_with
-from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HELICAL, LINK, PRISMATIC, link_table
+from chasles.relative.tables import CONSTANT, GRAVITY, HELICAL, LINK, PRISMATIC, link_table
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
 from chasles.simulation.adjoint.loops import LoopAdjoint
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
@@ -20,7 +19,7 @@ from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
 from tests.absolute import test_constraints
 from tests.relative import closed
-from tests.relative.test_loop_derivatives import SYSTEMS, state
+from tests.relative.test_loop_derivatives import state
 from tests.relative.test_loops import KINDS
 from tests.simulation.test_gradient import BAR, Measured, agree
 from tests.simulation.test_mimic import gripper
@@ -28,7 +27,9 @@ from tests.simulation.test_mimic import gripper
 POINTER = ctypes.POINTER(ctypes.c_double)
 FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(POINTER,) * 3, *(ctypes.c_int64,) * 3)
 PULL = ctypes.CFUNCTYPE(None, ctypes.c_double, *(POINTER,) * 7, ctypes.POINTER(ctypes.c_int64))
-TURNS = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]])
+TURNS = np.array(
+    [[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]]
+)
 
 
 def pointers(*arrays: np.ndarray):
@@ -81,7 +82,9 @@ class Both:
     def of_projection(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
         size = len(self.y)
         bar, address = self.rng.normal(size=size), int(self.through.pulls[OF_CORRECTION])
-        found, g = pulled(address, self.t, self.y, self.y, bar, np.zeros(8), self.through.correction, self.nv + self.adjoint.count)
+        found, g = pulled(
+            address, self.t, self.y, self.y, bar, np.zeros(8), self.through.correction, self.nv + self.adjoint.count
+        )
         own = np.concatenate([g[self.nv :], np.zeros(self.count - self.adjoint.count)])
         wanted = self.by_duals(tangent_addresses()[1], size, size, np.zeros(self.nv), bar)
         return self.lowered(found, own, g[: self.nv]), wanted
@@ -100,7 +103,12 @@ class Both:
         links[kinds != HELICAL, CONSTANT.pitch] = 0.0
         links[(kinds != HELICAL) & (kinds != PRISMATIC), CONSTANT.armature] = 0.0
         g[GRAVITY.size : len(tree.numbers)] = links.ravel()
-        return np.concatenate([lift @ found[:nq], found[nq:]]), g[: self.adjoint.count], g[self.adjoint.count :], by_input
+        return (
+            np.concatenate([lift @ found[:nq], found[nq:]]),
+            g[: self.adjoint.count],
+            g[self.adjoint.count :],
+            by_input,
+        )
 
 
 def alike(found: tuple[np.ndarray, ...], wanted: tuple[np.ndarray, ...], bar: float = BAR) -> None:
@@ -137,10 +145,15 @@ def known(name: str) -> tuple[ch.ClosedMechanism, np.ndarray]:
     return mechanism, q
 
 
-PLACES: dict[str, Callable[[], tuple[ch.ClosedMechanism, np.ndarray]]] = {kind: partial(random, kind) for kind in closed.CUT}
+PLACES: dict[str, Callable[[], tuple[ch.ClosedMechanism, np.ndarray]]] = {
+    kind: partial(random, kind) for kind in closed.CUT
+}
 PLACES |= {f"constraint {k}": partial(constrained, kind) for k, kind in enumerate(KINDS)}
 PLACES |= {name: partial(known, name) for name in ("gears, drive", "bicycle", "law", "four-bar", "parallelogram")}
-PLACES |= {"driven": partial(found_of, driven), "gears": partial(found_of, partial(test_constraints.gears, carried=True))}
+PLACES |= {
+    "driven": partial(found_of, driven),
+    "gears": partial(found_of, partial(test_constraints.gears, carried=True)),
+}
 MORE = {"suspension": partial(known, "suspension"), "Bennett": partial(found_of, closed.bennett)}
 make = cache(lambda name: (PLACES | MORE)[name]())
 
@@ -152,14 +165,16 @@ def test_fields(name):
     mechanism, q = make(name)
     rng, redundant = np.random.default_rng(5), name in ("four-bar", "parallelogram")
     at = mechanism.retract(q, (0.0 if redundant else 1e-3) * rng.normal(size=mechanism.nv))
-    alike(*Both(mechanism, at, rng.normal(size=mechanism.nv), feedback=(0.0, 0.0) if redundant else (2.0, 3.0)).of_field())
+    alike(
+        *Both(mechanism, at, rng.normal(size=mechanism.nv), feedback=(0.0, 0.0) if redundant else (2.0, 3.0)).of_field()
+    )
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("far", [0.0, 1e-9, 1e-6, 1e-4, 3e-3])
+@pytest.mark.parametrize("far", [0.0, 1e-6, 3e-3])
 @pytest.mark.parametrize("name", PLACES)
 def test_projections(name, far):
-    """From places that are off by this: with no sweep, with one, and with so many that some have factors of their own."""
+    """From places that are off by this: with no sweep, one, and so many that some have factors of their own."""
     mechanism, q = make(name)
     rng = np.random.default_rng(5)
     v = mechanism.consistent_velocities(q, rng.normal(size=mechanism.nv), 0.3)
@@ -236,7 +251,15 @@ def linkage(pitch=0.3, ratio=2.0, offset=0.1, height=0.7, swing=(0.4, 3.0), leng
 
 def test_parameters():
     """Of couplings, drives, laws, rods, threads and forces; several of them move the start."""
-    values = {"pitch": 0.3, "ratio": 2.0, "offset": 0.1, "height": 0.7, "swing": (0.4, 3.0), "length": 0.9, "pull": 30.0}
+    values = {
+        "pitch": 0.3,
+        "ratio": 2.0,
+        "offset": 0.1,
+        "height": 0.7,
+        "swing": (0.4, 3.0),
+        "length": 0.9,
+        "pull": 30.0,
+    }
     mechanism = linkage(**values).compile()
     q = mechanism.assemble(None)
     v = mechanism.consistent_velocities(q, 0.3 * np.ones(mechanism.nv))
@@ -309,9 +332,7 @@ def test_many_parameters_of_joints_that_follow_others():
 
     values = {"shares": np.zeros(6)}
     start = [0.2, -0.1, 0.3], [1.0, 0.5, -2.0]
-    found = ch.sensitivities(
-        build, (0.0, 0.1), *start, parameters=values, wrt=("shares",), step=0.02, method="rk4"
-    )
+    found = ch.sensitivities(build, (0.0, 0.1), *start, parameters=values, wrt=("shares",), step=0.02, method="rk4")
     measured = Measured(found.run.mechanism)
     total = ch.objective.integral(measured) + ch.objective.end(measured)
     agree(ch.gradient(found.run, total, "shares", system=build, parameters=values), found, measured, 10 * BAR)

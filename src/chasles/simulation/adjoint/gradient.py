@@ -26,7 +26,7 @@ from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.loops import LoopAdjoint, parts_of_bodies
 from chasles.simulation.adjoint.objective import Measure, Sum
-from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
+from chasles.simulation.adjoint.steps import OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics

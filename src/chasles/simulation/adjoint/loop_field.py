@@ -1,7 +1,7 @@
 """Cotangents through the equations of motion of a closed mechanism, at a cost that depends on no number of parameters.
 
-The accelerations solve M a + Jᵀ λ = τ - h and J a = rate - 2 α (J v - target) - β² g of the rows that were chosen. For a
-cotangent ā of them let M μ + Jᵀ ν = ā and J μ = 0: the same equations, whose factor the field left behind. Then all
+The accelerations solve M a + Jᵀ λ = τ - h and J a = rate - 2 α (J v - target) - β² g of the rows that were chosen. For
+a cotangent ā of them let M μ + Jᵀ ν = ā and J μ = 0: the same equations, whose factor the field left behind. Then all
 derivatives are those of the number
 
     s = μᵀ (τ - Q(q, v, a) - Jᵀ λ) - νᵀ (J a - rate + 2 α (J v - target) + β² g)
@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import cache
 
 from chasles.constraint.rows import MOTION, TILE, TRAVEL
-from chasles.force.table import FORCES
 from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, motion_cross, mul, mul_t, sub
 from chasles.kernel.late import carray

@@ -12,8 +12,9 @@ from chasles.kernel.algebra import add, add_scaled, cross, dot, mul, mul_t, scal
 from chasles.kernel.dual import TANGENTS, as_duals
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3
+from chasles.kernel.workspace import add3, layout, load3, load6, load9
 from chasles.relative.forward import LIMB
+from chasles.relative.loop.rows import unit
 from chasles.simulation.adjoint.loop_tiles import WEIGHT, weights_of
 from chasles.simulation.adjoint.tree import BACK
 
@@ -72,11 +73,6 @@ def put(motion, at, tangent, x):
         motion[WIDTH * (at + k) + tangent] = x[k]
 
 
-@kernel
-def unit(k):
-    return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
-
-
 @kernel(shared=True)
 def set_side(motion, side, sides, frames, block):
     """Motion of a link with its derivatives along three directions, of rotation, position, ω or velocity; or with none
@@ -129,7 +125,9 @@ def push_side(tiles, tile, side, rows, motion, weights, fall_bar, work, here):
 
 
 @kernel(allocates=True, shared=True)
-def pull_special(at, memory, room, sides, t, tiles, touched, motion, rows, weights, limbs, work, fall, fall_bar, g, rates):
+def pull_special(
+    at, memory, room, sides, t, tiles, touched, motion, rows, weights, limbs, work, fall, fall_bar, g, rates
+):
     """Cotangents of the links of a tile in `work`, and of its numbers and of what falls with gravity.
 
     at: of its `SPECIAL` in the memory; room: `ALONE`, as duals.

@@ -23,11 +23,9 @@ from chasles.kernel.workspace import add3, layout, load3, load9, store3
 # of the ground and of each link that is held, in space: pose, angular parts of ξ, of V and of the acceleration, linear
 # parts of these at its origin, and the cotangents of all of them (`turning`: of its rotation)
 FRAME = layout(
-    "FRAME",
-    **{"rotation": 9, "position": 3, "vary_spin": 3, "spin": 3, "angular": 3, "vary": 3, "velocity": 3, "linear": 3},
-    **{"turning": 3, "vary_spin_bar": 3, "spin_bar": 3, "angular_bar": 3},
-    **{"position_bar": 3, "vary_bar": 3, "velocity_bar": 3, "linear_bar": 3},
-)
+    "FRAME", rotation=9, position=3, vary_spin=3, spin=3, angular=3, vary=3, velocity=3, linear=3,
+    turning=3, vary_spin_bar=3, spin_bar=3, angular_bar=3, position_bar=3, vary_bar=3, velocity_bar=3, linear_bar=3,
+)  # fmt: skip
 # channels of a vector, and their cotangents
 JET = layout("JET", itself=3, vary=3, rate=3, second=3, itself_bar=3, vary_bar=3, rate_bar=3, second_bar=3)
 ARM_A, ARM_B, GAP, U, W = (k * JET.size for k in range(5))  # jets of a tile: levers, from one point to the other, axes
@@ -164,8 +162,8 @@ def turn_about(frames, first, second, jets, vary, rate, second_weight):
 
 @kernel(shared=True)
 def angle_back(frames, first, second, constants, at, other, mark, weight, g):
-    """The angle of a mark on the second body, from the direction at `at` to that at `other` of the first; and cotangents
-    of `weight` times it."""
+    """The angle of a mark on the second body, from the direction at `at` to that at `other` of the first; and
+    cotangents of `weight` times it."""
     R = load9(frames, first * FRAME.size + FRAME.rotation, 0.0)
     S = load9(frames, second * FRAME.size + FRAME.rotation, 0.0)
     x, y, m = mul(R, vector(constants, at)), mul(R, vector(constants, other)), mul(S, vector(constants, mark))

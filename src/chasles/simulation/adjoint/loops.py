@@ -16,7 +16,8 @@ from chasles.simulation.adjoint.by_duals import memory_of
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.loop_field import linkage_address, loop_address
 from chasles.simulation.adjoint.loop_memory import SPOT, loop_memory, numbers_in
-from chasles.simulation.adjoint.loop_projection import SPOTS, projection_address
+from chasles.simulation.adjoint.loop_projection import projection_address
+from chasles.simulation.adjoint.loop_sweeps import SPOTS
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import Through
 from chasles.simulation.adjoint.tree import tree_addresses
