@@ -188,10 +188,11 @@ def retract_back(topology, change, v, bar, v_bar, change_bar):
 @kernel(allocates=True, shared=True)
 def differentiate(t, counts, by_acceleration, by_speed, by_residual, p, memory, room, here, there, g):
     """`pull_linkage` at a spot or, if it is apart, at two, whose cotangents these are."""
-    apart, head = counts & APART != 0, as_integer_array(memory)
+    head = as_integer_array(memory)
+    others = room.others if counts & APART != 0 else room.limbs
     invoke(
         *(head[LOOP.linkage], t, counts, by_acceleration, by_speed, by_residual, p, p.shape[0]),
-        *(here.q, room.limbs, here.bar, there.q, room.others if apart else room.limbs, there.bar),
+        *(here.q, room.limbs, here.bar, there.q, others, there.bar),
         *(g, g.shape[0], memory, memory.shape[0]),
     )
 
