@@ -19,7 +19,7 @@ from chasles.model.user_function import constants_of
 from chasles.relative.force import PASSIVE
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, Slopes, spread
+from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, NumberSlopes, spread
 
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
 
@@ -104,7 +104,7 @@ class Family:
 
         at_zero = np.array([self.values[name].flat[index] == 0.0 for name, index in columns], dtype=bool)
         try:
-            return Slopes(at, base, len(columns), self.known_smooth).found(at_zero) / sizes
+            return NumberSlopes(at, base, len(columns), self.known_smooth).found(at_zero) / sizes
         except CannotVaryError as error:
             name, size = columns[error.parameter][0], sizes[error.parameter]
             raise ValueError(
