@@ -347,6 +347,22 @@ def test_runs_without_gradient(options, message):
         ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(2.0, None), (20.0, "note"), (420.0, "error")])
+def test_motions_that_depend_strongly_on_their_start(seconds, told):
+    """A rod that is driven away from upright by a spring: exp(2 t)."""
+    rod = ch.System([ch.Body("rod", 1.0)], [ch.prismatic("way", "ground", "rod", axis=(1, 0, 0))], gravity=(0, 0, 0))
+    away = ch.JointForce("away", "way", "4 * q")
+    run = ch.simulate(replace(rod, forces=[away]), (0.0, seconds), [1e-280], method="rk4", step=0.05)
+    last = ch.objective.end(lambda t, q, v: q[:, 0])
+    if told == "error":
+        with pytest.raises(RuntimeError, match=r"grows beyond all numbers before t = \d+.* take a shorter one"):
+            ch.gradient(run, last)
+        return
+    found = ch.gradient(run, last)
+    assert found["q"][0] == pytest.approx(np.cosh(2 * seconds), rel=1e-3)
+    assert [note[:19] for note in found.notes] == (["derivatives grow by"] if told else [])
+
+
 def test_only_points_that_count_need_values():
     """At the start, at rest and at zero, the function is infinite, or its derivative is."""
     rod = ch.System(
