@@ -533,3 +533,27 @@ def test_slopes_of_a_controller_that_are_wrong():
         balanced(np.array([6.0, 0.6]), wrong_at=0.3)
     with pytest.raises(ValueError, match=r"slopes returned shapes \(3, 3\) and \(3, 3\); expected \(3, 4\)"):
         balanced(np.array([6.0, 0.6]), slopes_of=lambda t, q, v: (np.eye(3), np.eye(3)))
+
+
+def test_numbers_of_the_system_by_name():
+    """The same as parameters of a function; poses along pose exp(δ)."""
+    values = {name: PARAMETERS[name] for name in ("mass", "stiffness", "gear", "damping")}
+    options = {"control": CONTROL, "method": "rk4", "step": 0.02}
+    run = ch.simulate(machine(), (0.0, 0.1), *start(), certificate=False, **options)
+    total = ch.objective.end(Measured(run.mechanism))
+    wanted = ch.gradient(run, total, by=tuple(values), system=machine, parameters=values)
+    names = ["bodies.arm.mass", "forces.spring.stiffness", "actuators.bend.gear", "joints.knee.damping"]
+    moved = ["joints.knee.parent_frame", "frames.tip.pose", "bodies.leg.inertia"]
+    found = ch.gradient(run, total, by=[*names, *moved])
+    assert found["bodies.leg.inertia"].shape == (6,)
+    assert found["frames.tip.pose"].tolist() == [0.0] * 6
+    forward = ch.sensitivities(machine(), (0.0, 0.1), *start(), wrt=[*names[:1], *moved[:1]], **options)
+    measured = Measured(run.mechanism)
+    along = measured.along(forward)[-1]
+    for name, parameter in zip(names, values, strict=True):
+        if parameter != "stiffness":  # the bushing depends on it, too
+            assert np.ravel(found[name])[0] == pytest.approx(wanted[parameter], rel=1e-11), name
+    for name in (names[0], moved[0]):
+        assert np.ravel(found[name]) == pytest.approx(along[forward.columns[name]], rel=1e-10, abs=1e-13), name
+    with pytest.raises(ValueError, match=r"no number 'bodies\.arn\.mass'; did you mean 'bodies\.arm\.mass'"):
+        ch.gradient(run, total, by="bodies.arn.mass")

@@ -31,6 +31,7 @@ from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import tangent_addresses
 from chasles.simulation.parameter_family import Family
+from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
 from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
 from chasles.simulation.tree.tangent import TangentTables
@@ -81,8 +82,8 @@ def gradient(
     objective: terms of `chasles.objective` (`end`, `integral`, `samples`, `smooth_maximum`), or a sum of them.
     by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller), "inputs" (the
     input in each step: how it should change over time), "bodies" (ten inertial numbers of each: mass, its moments,
-    inertia about the origin), "gravity", and names of `parameters`. With these, the run is one of
-    `system(**parameters)`, a function that returns a System.
+    inertia about the origin), "gravity", numbers of the system by name ("bodies.arm.mass", "joints.elbow.damping"), or
+    names of `parameters`. With these, the run is one of `system(**parameters)`, a function that returns a System.
     slopes: of a sampled controller, a function of (t, q, v) that gives the derivatives of its inputs by the numbers q
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
@@ -92,6 +93,8 @@ def gradient(
     count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(run, Run) and not parameters and system is None and (names := named_places(wanted, parameters)):
+        system, parameters = family_of(run.dynamics.mechanism.system, names, "gradient")
     _check(run, objective, wanted, system, parameters, slopes)
     mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     bodies = isinstance(run.dynamics, BodyDynamics)
