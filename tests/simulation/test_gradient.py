@@ -337,12 +337,13 @@ def test_what_is_refused(change, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"save": "final"}, 'simulate with save="all"'),
+        ({"save": "final", "step": None}, 'simulate with save="all"'),
+        ({"save": [0.05]}, 'simulate with save="all"'),
         ({"method": ch.integrate.Gauss()}, "in joint coordinates it is for explicit methods, not Gauss"),
     ],
 )
 def test_runs_without_gradient(options, message):
-    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01, **options)
+    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], **{"step": 0.01} | options)
     with pytest.raises(ValueError, match=message):
         ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
 
@@ -557,3 +558,23 @@ def test_numbers_of_the_system_by_name():
         assert np.ravel(found[name]) == pytest.approx(along[forward.columns[name]], rel=1e-10, abs=1e-13), name
     with pytest.raises(ValueError, match=r"no number 'bodies\.arn\.mass'; did you mean 'bodies\.arm\.mass'"):
         ch.gradient(run, total, by="bodies.arn.mass")
+
+
+@pytest.mark.parametrize("save", [7, 1000, "final"])
+@pytest.mark.parametrize("build", [pendulum, bare_four_bar])
+def test_points_that_were_kept_are_checkpoints(build, save):
+    """The same gradient, where steps between are taken again; also with a time at which steps end."""
+    q, v = ({"elbow": 0.3}, {"pivot": (1.0, 0.5)}) if build is pendulum else ({"A": 0.8}, {"A": 3.0})
+    mass = {"mass": 2.0}
+    control = [0.4] if build is pendulum else [0.1, 0.2, -0.1]
+    options = {"method": "rk4", "step": 0.01, "control": control, "stops": [0.3]}
+    runs = [ch.simulate(build(**mass), (0.0, 0.6), q, v, save=which, **options) for which in ("all", save)]
+    of = ch.objective
+    total = of.integral(lambda t, q, v: (q * q).sum(axis=1) + t) + of.end(lambda t, q, v: v[:, 0])
+    total = total + of.samples([0.3, 0.6], lambda t, q, v: q[:, 1]) + of.smooth_maximum(lambda t, q, v: v[:, 1], 5.0)
+    by = ("q", "v", "control", "inputs", "mass")
+    wanted, found = (ch.gradient(run, total, by=by, system=build, parameters=mass) for run in runs)
+    assert found.value == pytest.approx(wanted.value, rel=1e-13)
+    for name in by:
+        assert found[name].shape == wanted[name].shape, name
+        assert np.abs(found[name] - wanted[name]).max() < 1e-11 * np.abs(wanted[name]).max(), name

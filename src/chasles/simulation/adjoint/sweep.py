@@ -53,12 +53,17 @@ class BackwardSweep:
 
     def __init__(self, run: Run, actuation: Actuation, nv: int, each: bool):
         """nv: of forces along joints. each: whether the input of each step counts by itself."""
-        self.run, self.dynamics, self.actuation, self.forces_count = run, run.dynamics, actuation, nv
-        self.inputs, self.which = held_inputs(run, actuation)
+        self.dynamics, self.actuation, self.forces_count, self.each = run.dynamics, actuation, nv, each
+        self.take(run)
+
+    def take(self, run: Run) -> None:
+        """The run that is taken backward, or a piece of it."""
+        self.run = run
+        self.inputs, self.which = held_inputs(run, self.actuation)
         self.period = self.which
-        if each:
+        if self.each:
             self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
-        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, nv))
+        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, self.forces_count))
 
     notes: tuple[str, ...] = ()
     chunk: int | None = None  # steps after which something is done, by `passed`
