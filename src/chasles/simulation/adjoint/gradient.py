@@ -22,10 +22,10 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.checkpoints import back_by_pieces
 from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.objective import Measure, Sum
-from chasles.simulation.adjoint.pieces import back_by_pieces
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.adjoint.tree import room_size, tree_addresses

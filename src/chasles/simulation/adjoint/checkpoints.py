@@ -15,7 +15,7 @@ IN_TIME = ("stops", "breaks")  # options of a run that are times
 
 
 @dataclass
-class Pieces:
+class Checkpoints:
     """The pieces of a run between the points that it kept; each is a run with all its points."""
 
     run: Run
@@ -36,7 +36,7 @@ class Pieces:
         return found
 
 
-def weighed(pieces: Pieces, terms: Sequence[Measure]) -> tuple[float, list[np.ndarray], np.ndarray]:
+def weighed(pieces: Checkpoints, terms: Sequence[Measure]) -> tuple[float, list[np.ndarray], np.ndarray]:
     """The objective, the weights that all points have in each of its terms, and where the points of each piece
     begin."""
     times, values, edges = list[np.ndarray](), [list[np.ndarray]() for _ in terms], [0]
@@ -58,7 +58,7 @@ def back_by_pieces(
 ) -> tuple[float, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The objective; cotangents of the first point, of the forces of each input, and of numbers, as
     `BackwardSweep.back` finds them."""
-    pieces = Pieces(run)
+    pieces = Checkpoints(run)
     value, weights, edges = weighed(pieces, terms)
     held, inputs = list[np.ndarray](), list[np.ndarray]()
     bar, numbers = np.zeros(run.solution.y.shape[1]), np.zeros(1)
