@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, Slopes
+from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, NumberSlopes
 
 STEP = 1e-2
 
@@ -20,7 +20,7 @@ class Counted:
         return self.f(self.p + offsets * self.sizes)
 
     def slopes(self):
-        return Slopes(self, self.f(self.p), len(self.p)).found(self.p == 0.0) / self.sizes
+        return NumberSlopes(self, self.f(self.p), len(self.p)).found(self.p == 0.0) / self.sizes
 
 
 def test_straight_numbers_take_three_calls():

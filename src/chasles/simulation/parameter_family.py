@@ -19,9 +19,9 @@ from chasles.model.user_function import constants_of
 from chasles.relative.force import PASSIVE
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, Slopes, spread
+from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, NumberSlopes, spread
 
-STEP = 1e-2  # relative to the parameter, or absolute where it is zero
+STEP = 1e-2  # relative to the parameter, or absolute where all of it is zero
 
 Function = Callable[[Any], np.ndarray]  # of a mechanism
 
@@ -68,8 +68,10 @@ class Family:
         return {name: slice(first, last) for name, first, last in zip(names, edges, edges[1:], strict=False)}
 
     def size(self, name: str, index: int) -> float:
-        """The step of the differences by a number of a parameter."""
-        return STEP * (abs(float(self.values[name].flat[index])) or 1.0)
+        """The step of the differences by a number of a parameter; one that is zero has that of the largest one in its
+        array."""
+        value = np.abs(self.values[name])
+        return STEP * (float(value.flat[index]) or float(value.max()) or 1.0)
 
     def derivative(self, name: str, index: int, function: Function) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
@@ -104,7 +106,7 @@ class Family:
 
         at_zero = np.array([self.values[name].flat[index] == 0.0 for name, index in columns], dtype=bool)
         try:
-            return Slopes(at, base, len(columns), self.known_smooth).found(at_zero) / sizes
+            return NumberSlopes(at, base, len(columns), self.known_smooth).found(at_zero) / sizes
         except CannotVaryError as error:
             name, size = columns[error.parameter][0], sizes[error.parameter]
             raise ValueError(

@@ -48,7 +48,7 @@ class CannotVaryError(ValueError):
         self.parameter, self.reason = parameter, reason
 
 
-class Slopes:
+class NumberSlopes:
     """Derivatives of f, which is evaluated once at each place, per step of each of `count` parameters.
 
     f raises ValueError where parameters have no meaning. known_smooth: whether results of two orders are not compared.
@@ -166,7 +166,7 @@ class Slopes:
         return self._effective(own[:middle], rows) + self._effective(own[middle:], rows)
 
     def _together(self, at: Along, mine: np.ndarray) -> np.ndarray | None:
-        """Slopes of the numbers that one of several parameters changes, if they can be told from those varied at
+        """NumberSlopes of the numbers that one of several parameters changes, if they can be told from those varied at
         once."""
         try:
             for formula in (self._of_line, self._of_quadratic, self._of_many):

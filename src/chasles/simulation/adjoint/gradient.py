@@ -22,6 +22,7 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.checkpoints import back_by_pieces
 from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.loops import LoopAdjoint, parts_of_bodies
@@ -32,6 +33,7 @@ from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables
 from chasles.simulation.parameter_family import Family
+from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
 from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
 from chasles.simulation.tree.tangent import TangentTables
@@ -82,8 +84,8 @@ def gradient(
     objective: terms of `chasles.objective` (`end`, `integral`, `samples`, `smooth_maximum`), or a sum of them.
     by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller), "inputs" (the
     input in each step: how it should change over time), "bodies" (ten inertial numbers of each: mass, its moments,
-    inertia about the origin), "gravity", and names of `parameters`. With these, the run is one of
-    `system(**parameters)`, a function that returns a System.
+    inertia about the origin), "gravity", numbers of the system by name ("bodies.arm.mass", "joints.elbow.damping"), or
+    names of `parameters`. With these, the run is one of `system(**parameters)`, a function that returns a System.
     slopes: of a sampled controller, a function of (t, q, v) that gives the derivatives of its inputs by the numbers q
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
@@ -93,6 +95,8 @@ def gradient(
     count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(run, Run) and not parameters and system is None and (names := named_places(wanted, parameters)):
+        system, parameters = family_of(run.dynamics.mechanism.system, names, "gradient")
     _check(run, objective, wanted, system, parameters, slopes)
     mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     bodies = isinstance(run.dynamics, BodyDynamics)
@@ -104,8 +108,10 @@ def gradient(
             "gradient: system(**parameters) is not the system of the run; give the values it was made with"
         )
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
-    found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
-    by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
+    if _keeps_all(run):
+        found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
+        value = sum(part[0] for part in found)
+        by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
     answer = None if slopes is None else Answer(run, slopes)
     adjoint: Adjoint | BodyAdjoint | BodySteps
     if bodies:
@@ -118,11 +124,14 @@ def gradient(
         parts = {name: adjoint.part(name) for name in wanted}
     else:
         adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
-        kicks = adjoint.kicks(by_q, by_v)
-        if adjoint.at_event:
-            by_time = sum(term.by_end_time(run.t, run.q, run.v, _kinks(run)) for term in terms)
-            hold_event(run, adjoint.controls[adjoint.which[-1]], kicks, by_time)
-        back = adjoint.back(kicks, answer)
+        if _keeps_all(run):
+            kicks = adjoint.kicks(by_q, by_v)
+            if adjoint.at_event:
+                by_time = sum(term.by_end_time(run.t, run.q, run.v, _kinks(run)) for term in terms)
+                hold_event(run, adjoint.controls[adjoint.which[-1]], kicks, by_time)
+            back = adjoint.back(kicks, answer)
+        else:
+            value, back = back_by_pieces(adjoint, run, terms)
         parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -133,7 +142,7 @@ def gradient(
     notes = adjoint.notes
     if run.task.controller is not None and answer is None and not {*wanted} <= {"control", "inputs"}:
         notes = (*notes, "the inputs of the controller are held constant; give slopes= for how they follow the state")
-    return Gradient(sum(part[0] for part in found), parts, notes)
+    return Gradient(value, parts, notes)
 
 
 def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any, slopes: Any) -> None:
@@ -146,9 +155,14 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         )
     if run.dynamics.set_valued is not None:
         raise ValueError("gradient: stick-slip friction and rigid limits are not supported")
-    save = run.task.more["save"]
-    if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
-        raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')
+    if run.partial or not run.success:
+        raise ValueError("gradient: needs a run that came to its end")
+    if not _keeps_all(run) and not _may_repeat(run):
+        raise ValueError(
+            'gradient: needs all points of the run: simulate with save="all". With fixed steps of explicit methods in '
+            "joint coordinates, without sampled controllers and terminal events, save=1000 serves too: steps between "
+            "the points that were kept are taken again"
+        )
     if ended_by_event(run) and isinstance(run.dynamics, BodyDynamics):
         raise ValueError(
             "gradient: an event ended the run, at a time that depends on what varies; that is differentiated in joint "
@@ -180,6 +194,20 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise ValueError("gradient: slopes are for sampled controllers, and the run has none")
     if taken := [name for name in parameters or {} if name in OWN]:
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
+
+
+def _keeps_all(run: Run) -> bool:
+    """Whether a run has all its points."""
+    save = run.task.more["save"]
+    return isinstance(save, str | int) and save in ("all", 1)
+
+
+def _may_repeat(run: Run) -> bool:
+    """Whether the steps between the points of a run can be taken again as they were."""
+    task = run.task
+    repeated = task.more["step"] is not None and isinstance(run.solution.method, ExplicitStepper.methods)
+    regular = isinstance(task.more["save"], str | int) and task.controller is None and not ended_by_event(run)
+    return repeated and regular and not isinstance(run.dynamics, BodyDynamics)
 
 
 def _kinks(run: Run) -> np.ndarray:
