@@ -34,7 +34,7 @@ def cost(t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 def four_bars(masses: np.ndarray, lengths: np.ndarray) -> ch.System:
     """A row of four-bars, one hung on the coupler of another: of three rods each, with these masses and lengths."""
     bodies: list[ch.Body] = []
-    joints: list[ch.Joint] = []
+    joints: list[Any] = []
     for k, ((crank, coupler, rocker), mass) in enumerate(zip(lengths, masses, strict=True)):
         parent, at = (f"coupler {k - 1}", lengths[k - 1, 1]) if k else ("ground", 0.0)
         names = [f"{name} {k}" for name in ("crank", "coupler", "rocker")]
@@ -61,7 +61,7 @@ def of_loops(count: int) -> list[tuple[float, float, int]]:
     """The same of a row of four-bars: by the start and the inputs, then by bodies and gravity too, then by all masses
     and lengths as parameters."""
     values: dict[str, Any] = {"masses": np.ones((count, 3)), "lengths": np.tile([0.3, 0.8, 0.6], (count, 1))}
-    mechanism = four_bars(**values).compile()
+    mechanism: Any = four_bars(**values).compile()
     near = mechanism.neutral()
     for k in range(count):
         for name, angle in zip("ABD", (0.8, -0.2, 1.4), strict=True):

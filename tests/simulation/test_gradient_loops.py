@@ -298,14 +298,48 @@ def test_bodies_and_gravity_along_one_direction(springs):
     assert got["bodies"].ravel() @ along + got["gravity"] @ turn == pytest.approx(wanted[0], rel=10 * BAR)
 
 
-def test_feedback_in_place_of_projections():
-    """Stabilization of the rows, whose violations are then not zero."""
-    mechanism, q = make("revolute")
-    v = mechanism.consistent_velocities(q, np.random.default_rng(1).normal(size=mechanism.nv))
-    both = Both(mechanism, q, v, feedback=(5.0, 20.0))
-    assert both.through.pulls[OF_CORRECTION] != 0
-    dynamics = ClosedDynamics(mechanism, projected=False, baumgarte=(5.0, 20.0))
-    assert LoopAdjoint(dynamics, both.tables, np.eye(both.count)).through().pulls[OF_CORRECTION] == 0
+@pytest.mark.parametrize("stabilization", ["baumgarte", None])
+def test_feedback_in_place_of_projections(stabilization):
+    """Rows are violated then: against differences of whole runs."""
+    mechanism, q = make("cylindrical")
+    nv, measured = mechanism.nv, Measured(mechanism)
+    v = mechanism.consistent_velocities(q, np.random.default_rng(1).normal(size=nv))
+    given, along = np.linspace(-1.0, 1.0, nv), np.random.default_rng(2).normal(size=nv)
+    how: dict = {"method": "rk4", "step": 0.01, "stabilization": stabilization, "baumgarte": (5.0, 6.0)}
+
+    def run(amount: float) -> ch.Run:
+        return ch.simulate(mechanism, (0.0, 0.1), q, v, control=given + amount * along, **how)
+
+    def value(amount: float) -> float:
+        end = run(amount)
+        return float(measured(end.t[-1:], end.q[-1:], end.v[-1:])[0])
+
+    slopes = [(value(h) - value(-h)) / (2 * h) for h in (1e-3, 2e-3)]
+    found = ch.gradient(run(0.0), ch.objective.end(measured), by="control")["control"] @ along
+    assert found == pytest.approx((4 * slopes[0] - slopes[1]) / 3, rel=1e-9)
+
+
+def test_checkpoints():
+    """A run that kept few points."""
+    mechanism = closed.four_bar().compile()
+    q, v = closed.four_bar_state(mechanism, 0.8, 1.0)
+    end, by = ch.objective.end(Measured(mechanism)), ("q", "v", "bodies", "gravity")
+    kept, all_of_them = (
+        ch.gradient(ch.simulate(mechanism, (0.0, 0.2), q, v, method="rk4", step=0.01, save=save), end, by)
+        for save in (7, "all")
+    )
+    for name in by:
+        assert np.abs(kept[name] - all_of_them[name]).max() <= BAR * np.abs(all_of_them[name]).max()
+
+
+def test_a_run_over_no_time():
+    mechanism = closed.four_bar().compile()
+    q, v = closed.four_bar_state(mechanism, 0.8, 1.0)
+    run = ch.simulate(mechanism, (0.0, 0.0), q, v, method="rk4", step=0.01)
+    found = ch.gradient(run, ch.objective.end(Measured(mechanism)), by=("q", "bodies", "gravity"))
+    assert found["q"].any()
+    assert found["bodies"].tolist() == [[0.0] * 10] * 3
+    assert found["gravity"].tolist() == [0.0] * 3
 
 
 def test_many_parameters_cost_as_few():

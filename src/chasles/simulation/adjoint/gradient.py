@@ -307,10 +307,9 @@ class Adjoint(BackwardSweep):
             return first @ self.start.points(self.start.own(name))
         if name in ("control", "inputs"):
             return self.of_inputs(name, held)
-        if name == "gravity":
-            return g[GRAVITY.vector : GRAVITY.vector + 3].copy()
-        if name == "bodies":
-            return self._of_bodies(g)
+        if name in ("bodies", "gravity"):
+            numbers = g if len(g) else np.zeros(len(self.mechanism.tree.numbers))  # nothing was simulated
+            return self._of_bodies(numbers) if name == "bodies" else numbers[GRAVITY.vector : GRAVITY.vector + 3].copy()
         assert self.family is not None
         columns = self.family.slices(self.names)[name]
         if self._found is None:
