@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from chasles.constraint.rows import MOTION, TILE, TRAVEL
+from chasles.constraint.rows import MOTION, TILE, TRAVEL, ZERO
 from chasles.kernel.address import INTEGER, INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, motion_cross, mul, mul_t, sub
 from chasles.kernel.late import carray
@@ -23,13 +23,13 @@ from chasles.kernel.workspace import add3, load3, load6, load9, store3, store6, 
 from chasles.relative.forward import LIMB, carried
 from chasles.relative.free_velocity import to_body
 from chasles.relative.joint import along_screws
-from chasles.relative.loop.rows import times_accelerations
-from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, part
+from chasles.relative.loop.rows import tiles_of, times_accelerations
+from chasles.relative.loop.tables import HEAD, loop_work_of, part
 from chasles.relative.loop.triangle import solve
 from chasles.relative.tables import GRAVITY, constants_of, link, links_of
-from chasles.simulation.adjoint.loop_memory import LOOP, room_of
+from chasles.simulation.adjoint.loop_memory import LOOP, loop_room_of
 from chasles.simulation.adjoint.loop_special import SPECIAL, pull_special
-from chasles.simulation.adjoint.loop_tiles import FRAME, WEIGHT, pull_tile
+from chasles.simulation.adjoint.loop_tiles import TILE_FRAME, WEIGHT, pull_tile
 from chasles.simulation.adjoint.mass import place_of, solve_mass
 from chasles.simulation.adjoint.tree import (
     BACK,
@@ -45,7 +45,6 @@ from chasles.simulation.adjoint.tree import (
 # what counts in `pull_linkage`; with rates, things fall and tiles are driven
 MASSES, RATES, TILES, PUSHES, APART = 1, 2, 4, 8, 16
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel
@@ -86,23 +85,23 @@ def spin_out(topology, numbers, v, limbs, work):
 @kernel(shared=True)
 def set_frames(touched, n_touched, motion, fall, limbs, work, frames):
     """Motion of the links that are held, in space, and of the ground; no cotangents yet."""
-    for k in range(FRAME.size):
+    for k in range(TILE_FRAME.size):
         frames[k] = 0.0
-    store9(frames, FRAME.rotation, IDENTITY)
+    store9(frames, TILE_FRAME.rotation, IDENTITY)
     for c in range(n_touched):
-        b, at = (c + 1) * FRAME.size, c * MOTION.size
+        b, at = (c + 1) * TILE_FRAME.size, c * MOTION.size
         R, xi = load9(motion, at, 0.0), load6(limbs, (touched[c] + 1) * LIMB.size + LIMB.motion, 0.0)
         here = (touched[c] + 1) * BACK.size
         (w, u), A = load6(work, here + BACK.twist, 0.0), load6(work, here + BACK.acceleration, 0.0)
-        store9(frames, b + FRAME.rotation, R)
-        store3(frames, b + FRAME.position, load3(motion, at + MOTION.position, 0.0))
-        store3(frames, b + FRAME.vary_spin, mul(R, xi[0]))
-        store3(frames, b + FRAME.vary, mul(R, xi[1]))
-        store3(frames, b + FRAME.spin, mul(R, w))
-        store3(frames, b + FRAME.velocity, mul(R, u))
-        store3(frames, b + FRAME.angular, mul(R, A[0]))
-        store3(frames, b + FRAME.linear, add(mul(R, add(A[1], cross(w, u))), load3(fall, 0, 0.0)))
-        for k in range(FRAME.turning, FRAME.size):
+        store9(frames, b + TILE_FRAME.rotation, R)
+        store3(frames, b + TILE_FRAME.position, load3(motion, at + MOTION.position, 0.0))
+        store3(frames, b + TILE_FRAME.vary_spin, mul(R, xi[0]))
+        store3(frames, b + TILE_FRAME.vary, mul(R, xi[1]))
+        store3(frames, b + TILE_FRAME.spin, mul(R, w))
+        store3(frames, b + TILE_FRAME.velocity, mul(R, u))
+        store3(frames, b + TILE_FRAME.angular, mul(R, A[0]))
+        store3(frames, b + TILE_FRAME.linear, add(mul(R, add(A[1], cross(w, u))), load3(fall, 0, 0.0)))
+        for k in range(TILE_FRAME.turning, TILE_FRAME.size):
             frames[b + k] = 0.0
 
 
@@ -110,24 +109,28 @@ def set_frames(touched, n_touched, motion, fall, limbs, work, frames):
 def frames_back(touched, n_touched, fall, work, frames):
     """Cotangents of links, in their frames, from those in space; fall: gravity, and behind it its cotangent."""
     for c in range(n_touched):
-        b, here = (c + 1) * FRAME.size, (touched[c] + 1) * BACK.size
-        R, (w, u) = load9(frames, b + FRAME.rotation, 0.0), load6(work, here + BACK.twist, 0.0)
-        turning, linear_bar = load3(frames, b + FRAME.turning, 0.0), load3(frames, b + FRAME.linear_bar, 0.0)
+        b, here = (c + 1) * TILE_FRAME.size, (touched[c] + 1) * BACK.size
+        R, (w, u) = load9(frames, b + TILE_FRAME.rotation, 0.0), load6(work, here + BACK.twist, 0.0)
+        turning, linear_bar = load3(frames, b + TILE_FRAME.turning, 0.0), load3(frames, b + TILE_FRAME.linear_bar, 0.0)
         for k in range(3):  # what turns with the link
-            angular, moving = FRAME.vary_spin + 3 * k, FRAME.vary + 3 * k
-            bar = load3(frames, b + FRAME.vary_spin_bar + 3 * k, 0.0)
+            angular, moving = TILE_FRAME.vary_spin + 3 * k, TILE_FRAME.vary + 3 * k
+            bar = load3(frames, b + TILE_FRAME.vary_spin_bar + 3 * k, 0.0)
             turning = add(turning, cross(load3(frames, b + angular, 0.0), bar))
             vector = load3(frames, b + moving, 0.0)
             if k == 2:
                 vector = sub(vector, load3(fall, 0, 0.0))
-            turning = add(turning, cross(vector, load3(frames, b + FRAME.vary_bar + 3 * k, 0.0)))
+            turning = add(turning, cross(vector, load3(frames, b + TILE_FRAME.vary_bar + 3 * k, 0.0)))
         push = mul_t(R, linear_bar)
-        add6(work, here + BACK.pose_bar, (mul_t(R, turning), mul_t(R, load3(frames, b + FRAME.position_bar, 0.0))))
-        add3(work, here + BACK.xi_bar, mul_t(R, load3(frames, b + FRAME.vary_spin_bar, 0.0)))
-        add3(work, here + BACK.xi_bar + 3, mul_t(R, load3(frames, b + FRAME.vary_bar, 0.0)))
-        add3(work, here + BACK.twist_bar, add(mul_t(R, load3(frames, b + FRAME.spin_bar, 0.0)), cross(u, push)))
-        add3(work, here + BACK.twist_bar + 3, add(mul_t(R, load3(frames, b + FRAME.velocity_bar, 0.0)), cross(push, w)))
-        add6(work, here + BACK.acceleration_bar, (mul_t(R, load3(frames, b + FRAME.angular_bar, 0.0)), push))
+        add6(work, here + BACK.pose_bar, (mul_t(R, turning), mul_t(R, load3(frames, b + TILE_FRAME.position_bar, 0.0))))
+        add3(work, here + BACK.xi_bar, mul_t(R, load3(frames, b + TILE_FRAME.vary_spin_bar, 0.0)))
+        add3(work, here + BACK.xi_bar + 3, mul_t(R, load3(frames, b + TILE_FRAME.vary_bar, 0.0)))
+        add3(work, here + BACK.twist_bar, add(mul_t(R, load3(frames, b + TILE_FRAME.spin_bar, 0.0)), cross(u, push)))
+        add3(
+            work,
+            here + BACK.twist_bar + 3,
+            add(mul_t(R, load3(frames, b + TILE_FRAME.velocity_bar, 0.0)), cross(push, w)),
+        )
+        add6(work, here + BACK.acceleration_bar, (mul_t(R, load3(frames, b + TILE_FRAME.angular_bar, 0.0)), push))
         add3(fall, 3, linear_bar)
 
 
@@ -137,9 +140,8 @@ def spread(groups, equations, m, first, second, by_acceleration, by_speed, by_re
     for k in range(weights.shape[0]):
         weights[k] = 0.0
     for r in range(m):
-        group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
-        begin = groups[group * GROUP.size + GROUP.tile]
-        for j in range(begin, begin + groups[group * GROUP.size + GROUP.count]):
+        begin, count, k = tiles_of(groups, equations, r)
+        for j in range(begin, begin + count):
             at = j * WEIGHT.size + k
             weights[at + WEIGHT.residual] = by_residual * second[r]
             weights[at + WEIGHT.vary] = first[r]
@@ -223,7 +225,7 @@ def pull_linkage(
         carray(limbs_at, (LIMB.size * (links + 1),)),
         carray(others_at, (LIMB.size * (links + 1),)),
     )
-    space, room = loop_work_of(p[integers[HEAD.end] :], integers), room_of(memory[head[LOOP.room] :], integers)
+    space, room = loop_work_of(p[integers[HEAD.end] :], integers), loop_room_of(memory[head[LOOP.room] :], integers)
     rates = counts & RATES != 0
     for k in range(3):
         room.fall[k] = numbers[GRAVITY.vector + k] if rates else 0.0
@@ -253,17 +255,27 @@ def pull_linkage(
 
 
 @kernel(allocates=True, shared=True)
+def rows_times_motion(integers, space):
+    """x = N times the twists in the limbs; how large it is, of the rows that were chosen, in their reaches."""
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
+    found, size = space.limbs[LIMB.motion :], 0.0
+    for r in range(integers[HEAD.n_rows]):
+        space.x[r] = times_accelerations(
+            tiles, groups, equations, touched, space.rows, r, space.motion, found, LIMB.size, ZERO
+        )
+    for s in range(int(space.report[0])):
+        r = int(space.order[s])
+        size = max(size, abs(space.x[r] * space.scales[r]))
+    return size
+
+
+@kernel(allocates=True, shared=True)
 def hold(integers, p, space, room):
     """From velocities x = M⁻¹ f in room.mu, whose twists are in the limbs, what the rows leave of them, M⁻¹ (f - Jᵀ y)
     with J of it zero; y in room.second."""
     m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
-    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
-    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
-    found = space.limbs[LIMB.motion :]
-    for r in range(m):
-        space.x[r] = times_accelerations(
-            tiles, groups, equations, touched, space.rows, r, space.motion, found, LIMB.size, ZERO
-        )
+    rows_times_motion(integers, space)
     solve(space.matrix, space.scales, space.order, int(space.report[0]), m, nv, space.x)
     invoke(integers[HEAD.respond], integers, p, p.shape[0], -1.0, p[integers[HEAD.end] :])
     for k in range(nv):
@@ -277,7 +289,7 @@ def pull_loop_motion(t, y, f, bar, y_bar, g, p, memory):
     """All of it, for the state whose field f was the last that was computed with p."""
     integers, head = as_integer_array(p), as_integer_array(memory)
     topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    space, room = loop_work_of(p[integers[HEAD.end] :], integers), room_of(memory[head[LOOP.room] :], integers)
+    space, room = loop_work_of(p[integers[HEAD.end] :], integers), loop_room_of(memory[head[LOOP.room] :], integers)
     nq, nv, links, free = integers[HEAD.n_q], integers[HEAD.n_v], integers[HEAD.n_links], head[LOOP.free] != 0
     q = y[:nq]
     for k in range(nv):

@@ -12,52 +12,53 @@ from chasles.kernel.memory import Regions
 from chasles.kernel.workspace import layout
 from chasles.relative.forward import LIMB
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.tables import CLOSED, SIZES
-from chasles.simulation.adjoint.loop_special import ALONE, SIDE, SPECIAL
-from chasles.simulation.adjoint.loop_tiles import FRAME, JETS, WEIGHT
+from chasles.relative.loop.tables import CLOSED
+from chasles.simulation.adjoint.loop_special import SPECIAL, TILE_ALONE, TILE_SIDE
+from chasles.simulation.adjoint.loop_tiles import JETS, TILE_FRAME, WEIGHT
 from chasles.simulation.adjoint.tree import BACK
 
 # where things are in the memory: the address of `pull_linkage`, whether free joints have the velocities of their
-# positions, whether rows may hold velocities alone, `ROOM`, tiles that are computed on duals and how many, `ALONE` of
-# these, the memory of the forces (of no size if there are none), and of a projection its `SPOT`s and a packed mechanism
-# of its own
+# positions, whether rows may hold velocities alone, `ROOM`, tiles that are computed on duals and how many, the
+# `TILE_ALONE` of these, the memory of the forces (of no size if there are none), and of a projection its spots and a
+# packed mechanism of its own
 LOOP = layout(
     "LOOP", linkage=1, free=1, speeds=1, room=1, special=1, specials=1, alone=1, forces=1, spots=1, packed=1, end=1
 )  # fmt: skip
 
+_SIZES = CLOSED.sizes
 # of a state: velocities, accelerations (or other rates), those that the cotangents of these would be (μ), and what
 # multiplies the rows; `fall` has gravity and its cotangent, `state` what forces are asked for
 ROOM = Regions(
     "LoopRoom",
-    back=BACK.size * (SIZES.n_links + 1),
-    apart=BACK.size * (SIZES.n_links + 1),
-    limbs=LIMB.size * (SIZES.n_links + 1),
-    others=LIMB.size * (SIZES.n_links + 1),
-    frames=FRAME.size * (SIZES.n_touched + 1),
-    weights=WEIGHT.size * SIZES.n_tiles,
+    back=BACK.size * (_SIZES.n_links + 1),
+    apart=BACK.size * (_SIZES.n_links + 1),
+    limbs=LIMB.size * (_SIZES.n_links + 1),
+    others=LIMB.size * (_SIZES.n_links + 1),
+    frames=TILE_FRAME.size * (_SIZES.n_touched + 1),
+    weights=WEIGHT.size * _SIZES.n_tiles,
     jets=JETS,
-    sides=2 * SIDE.size,
+    sides=2 * TILE_SIDE.size,
     fall=6,
-    v=SIZES.n_v,
-    a=SIZES.n_v,
-    mu=SIZES.n_v,
-    a_bar=SIZES.n_v,
-    v_bar=SIZES.n_v,
-    still=SIZES.n_v,
-    held=SIZES.n_rows,
-    q=SIZES.n_q,
-    speed=SIZES.n_v,
-    bar=SIZES.n_v,
-    held_bar=SIZES.n_v,
-    first=SIZES.n_rows,
-    second=SIZES.n_rows,
-    state=2 * SIZES.n_q + 3 * SIZES.n_v + 6 * SIZES.n_links,
+    v=_SIZES.n_v,
+    a=_SIZES.n_v,
+    mu=_SIZES.n_v,
+    a_bar=_SIZES.n_v,
+    v_bar=_SIZES.n_v,
+    still=_SIZES.n_v,
+    held=_SIZES.n_rows,
+    q=_SIZES.n_q,
+    speed=_SIZES.n_v,
+    bar=_SIZES.n_v,
+    held_bar=_SIZES.n_v,
+    first=_SIZES.n_rows,
+    second=_SIZES.n_rows,
+    state=2 * _SIZES.n_q + 3 * _SIZES.n_v + 6 * _SIZES.n_links,
 )
-room_of = ROOM.views
+loop_room_of = ROOM.views
 # of each sweep of a projection: where it begins, the multipliers of the rows and what they move, how far it is off and
 # whose factor it has; and the cotangent of where it begins
-SPOT = Regions("LoopSpot", q=SIZES.n_q, x=SIZES.n_rows, change=SIZES.n_v, v=SIZES.n_v, info=2, bar=SIZES.n_q)
-spot_views, spot_size = SPOT.views, SPOT.total
+LOOP_SPOT = Regions("LoopSpot", q=_SIZES.n_q, x=_SIZES.n_rows, change=_SIZES.n_v, v=_SIZES.n_v, info=2, bar=_SIZES.n_q)
+loop_spot_views, loop_spot_size = LOOP_SPOT.views, LOOP_SPOT.total
 
 
 def special_tiles(
@@ -107,7 +108,7 @@ def loop_memory(
     sizes = [
         sum(WIDTH * len(part) for part in parts),
         ROOM.size(head),
-        WIDTH * ALONE.size,
+        WIDTH * TILE_ALONE.size,
         0 if forces is None else len(forces),
         spots,
         0 if own is None else len(own),

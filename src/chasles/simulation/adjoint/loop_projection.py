@@ -17,9 +17,8 @@ from functools import cache
 
 import numpy as np
 
-from chasles.constraint.projection import (
-    SWEEPS,
-)
+from chasles.constraint.projection import SWEEPS
+from chasles.constraint.rows import ZERO
 from chasles.kernel.address import INTEGERS, NUMBER, NUMBERS, address_of, as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
 from chasles.kernel.late import carray
@@ -29,11 +28,11 @@ from chasles.lie import quaternion
 from chasles.relative.forward import LIMB
 from chasles.relative.free_velocity import to_body
 from chasles.relative.joint import load_quaternion, placement
-from chasles.relative.loop.rows import push, times_accelerations
+from chasles.relative.loop.rows import push
 from chasles.relative.loop.tables import HEAD, loop_work_of, part
 from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
-from chasles.simulation.adjoint.loop_field import APART, MASSES, TILES, ZERO
-from chasles.simulation.adjoint.loop_memory import LOOP, room_of
+from chasles.simulation.adjoint.loop_field import APART, MASSES, TILES, rows_times_motion
+from chasles.simulation.adjoint.loop_memory import LOOP, loop_room_of
 from chasles.simulation.adjoint.loop_sweeps import (
     SMALL,
     factorize,
@@ -69,22 +68,6 @@ def respond_with(integers, p, space, x, weight):
     for r in range(integers[HEAD.n_rows]):
         space.x[r] = x[r]
     invoke(integers[HEAD.respond], integers, p, p.shape[0], weight, p[integers[HEAD.end] :])
-
-
-@kernel(allocates=True, shared=True)
-def rows_times_motion(integers, space):
-    """x = N times the twists in the limbs; how large it is, of the rows that were chosen, in their reaches."""
-    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
-    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
-    found, size = space.limbs[LIMB.motion :], 0.0
-    for r in range(integers[HEAD.n_rows]):
-        space.x[r] = times_accelerations(
-            tiles, groups, equations, touched, space.rows, r, space.motion, found, LIMB.size, ZERO
-        )
-    for s in range(int(space.report[0])):
-        r = int(space.order[s])
-        size = max(size, abs(space.x[r] * space.scales[r]))
-    return size
 
 
 @kernel(allocates=True, shared=True)
@@ -150,7 +133,7 @@ def tangents_of(topology, q, q_bar, out):
 
 
 @kernel(shared=True)
-def numbers_of(topology, q, bar, q_bar):
+def add_to_coordinates(topology, q, bar, q_bar):
     """Add the cotangent of the numbers q from that along q exp(δ)."""
     for i in range(links_of(topology)):
         _, kind, iq, iv = link(topology, i)
@@ -343,7 +326,7 @@ def pull_corrected(t, y, bar, y_bar, g, memory):
     head = as_integer_array(memory)
     p = memory[head[LOOP.packed] : head[LOOP.end]]
     integers, free = as_integer_array(p), head[LOOP.free] != 0
-    space, room = loop_work_of(p[integers[HEAD.end] :], integers), room_of(memory[head[LOOP.room] :], integers)
+    space, room = loop_work_of(p[integers[HEAD.end] :], integers), loop_room_of(memory[head[LOOP.room] :], integers)
     nq, nv, topology = integers[HEAD.n_q], integers[HEAD.n_v], part(integers, integers, HEAD.topology)
     numbers = g[nv:]
     set_to(room.q, y)
@@ -363,7 +346,7 @@ def pull_corrected(t, y, bar, y_bar, g, memory):
         body_velocities_back(topology, end.q, room.speed, room.v_bar, end.bar)
     velocities_back(t, integers, p, memory, space, room, sweeps, owner, speed_sweeps, converged, numbers)
     positions_back(t, integers, p, memory, space, room, sweeps, owner, share, numbers)
-    numbers_of(topology, y, room.bar, y_bar)
+    add_to_coordinates(topology, y, room.bar, y_bar)
     if free:
         free_velocities_back(topology, y, room.speed, room.v_bar, y_bar, nq)
     else:

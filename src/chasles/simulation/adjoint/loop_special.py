@@ -23,8 +23,8 @@ from chasles.simulation.adjoint.tree import BACK
 # and the integers of the tile with links 0 and 1
 SPECIAL = layout("SPECIAL", tile=1, duals=1, count=1, place=1, parameters=1, alone=TILE.size)
 # motion of two links and rows of one tile, and T, all as duals
-ALONE = layout("ALONE", motion=2 * MOTION.size, rows=rows_size(1, 0), total=1)
-SIDE = layout("SIDE", twist=6, acceleration=6, xi=6)  # of each of the two links
+TILE_ALONE = layout("TILE_ALONE", motion=2 * MOTION.size, rows=rows_size(1, 0), total=1)
+TILE_SIDE = layout("TILE_SIDE", twist=6, acceleration=6, xi=6)  # of each of the two links
 BLOCKS = 4  # of three directions of a link: it turns, it is moved, and the rates of these
 
 
@@ -54,8 +54,8 @@ def evaluate_alone(tiles, numbers, motion, rows, sides, fall, weights, at, rates
                     here, row = side * MOTION.size, ROWS.first_angular + 18 * side + 3 * k
                     R = load9(motion, here + MOTION.rotation, rows[0])
                     A, xi = (
-                        load6(sides, side * SIDE.size + SIDE.acceleration, 0.0),
-                        load6(sides, side * SIDE.size + SIDE.xi, 0.0),
+                        load6(sides, side * TILE_SIDE.size + TILE_SIDE.acceleration, 0.0),
+                        load6(sides, side * TILE_SIDE.size + TILE_SIDE.xi, 0.0),
                     )
                     angular = add_scaled(scale(vary, xi[0]), acceleration, A[0])
                     linear = mul(R, add_scaled(scale(vary, xi[1]), acceleration, A[1]))
@@ -77,7 +77,7 @@ def put(motion, at, tangent, x):
 def set_side(motion, side, sides, frames, block):
     """Motion of a link with its derivatives along three directions, of rotation, position, ω or velocity; or with none
     (block -1)."""
-    at, (w, u) = side * MOTION.size, load6(sides, side * SIDE.size + SIDE.twist, 0.0)
+    at, (w, u) = side * MOTION.size, load6(sides, side * TILE_SIDE.size + TILE_SIDE.twist, 0.0)
     R = load9(frames, MOTION.rotation, 0.0)
     for k in range(9):
         motion[WIDTH * (at + MOTION.rotation + k)] = R[k]
@@ -130,25 +130,25 @@ def pull_special(
 ):
     """Cotangents of the links of a tile in `work`, and of its numbers and of what falls with gravity.
 
-    at: of its `SPECIAL` in the memory; room: `ALONE`, as duals.
+    at: of its `SPECIAL` in the memory; room: `TILE_ALONE`, as duals.
     """
     integers = as_integer_array(memory)
     tile, count, place = integers[at + SPECIAL.tile], integers[at + SPECIAL.count], integers[at + SPECIAL.place]
     alone, duals = integers[at + SPECIAL.alone : at + SPECIAL.size], integers[at + SPECIAL.duals]
     numbers, parameters = memory[duals : duals + WIDTH * count], integers[at + SPECIAL.parameters]
-    moving, total = room[: WIDTH * ALONE.rows], room[WIDTH * ALONE.total :]
+    moving, total = room[: WIDTH * TILE_ALONE.rows], room[WIDTH * TILE_ALONE.total :]
     by_law = alone[TILE.kinds] == TURN or alone[TILE.kinds] == TRAVEL
-    kept = as_duals(numbers), as_duals(moving), as_duals(room[WIDTH * ALONE.rows : WIDTH * ALONE.total])
+    kept = as_duals(numbers), as_duals(moving), as_duals(room[WIDTH * TILE_ALONE.rows : WIDTH * TILE_ALONE.total])
     result, weight = as_duals(total), tile * WEIGHT.size
     set_time(kept[2], t)
     for side in range(2):
         c = tiles[tile * TILE.size + TILE.first + side]
         if c >= 0:
             for k in range(6):
-                sides[side * SIDE.size + SIDE.twist + k] = work[(touched[c] + 1) * BACK.size + BACK.twist + k]
+                sides[side * TILE_SIDE.size + TILE_SIDE.twist + k] = work[(touched[c] + 1) * BACK.size + BACK.twist + k]
                 A = work[(touched[c] + 1) * BACK.size + BACK.acceleration + k]
-                sides[side * SIDE.size + SIDE.acceleration + k] = A
-                sides[side * SIDE.size + SIDE.xi + k] = limbs[(touched[c] + 1) * LIMB.size + LIMB.motion + k]
+                sides[side * TILE_SIDE.size + TILE_SIDE.acceleration + k] = A
+                sides[side * TILE_SIDE.size + TILE_SIDE.xi + k] = limbs[(touched[c] + 1) * LIMB.size + LIMB.motion + k]
             set_side(moving, side, sides, motion[c * MOTION.size :], -1)
     for side in range(0 if by_law else 2):
         c = tiles[tile * TILE.size + TILE.first + side]

@@ -20,18 +20,18 @@ from chasles.relative.loop.rows import size_of_row, speed_of, value_of
 from chasles.relative.loop.steps import retract
 from chasles.relative.loop.tables import HEAD, part
 from chasles.relative.loop.triangle import solve
-from chasles.simulation.adjoint.loop_memory import LOOP, spot_size, spot_views
+from chasles.simulation.adjoint.loop_memory import LOOP, loop_spot_size, loop_spot_views
 from chasles.simulation.adjoint.pull_state import set_to
 from chasles.simulation.adjoint.steps import clear
 
-SPOTS = SWEEPS + 1 + SPEED_SWEEPS  # sweeps of positions and where they end, then those of velocities
+LOOP_SPOTS = SWEEPS + 1 + SPEED_SWEEPS  # sweeps of positions and where they end, then those of velocities
 SMALL = 1e-8  # a share that is off by this is no rounding; what is less, has no square that counts
 
 
 @kernel(allocates=True)
 def spot_at(memory, integers, k):
-    at, size = as_integer_array(memory)[LOOP.spots], spot_size(integers)
-    return spot_views(memory[at + k * size : at + (k + 1) * size], integers)
+    at, size = as_integer_array(memory)[LOOP.spots], loop_spot_size(integers)
+    return loop_spot_views(memory[at + k * size : at + (k + 1) * size], integers)
 
 
 @kernel(allocates=True, shared=True)

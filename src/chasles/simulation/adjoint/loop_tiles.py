@@ -22,8 +22,8 @@ from chasles.kernel.workspace import add3, layout, load3, load9, store3
 
 # of the ground and of each link that is held, in space: pose, angular parts of ξ, of V and of the acceleration, linear
 # parts of these at its origin, and the cotangents of all of them (`turning`: of its rotation)
-FRAME = layout(
-    "FRAME", rotation=9, position=3, vary_spin=3, spin=3, angular=3, vary=3, velocity=3, linear=3,
+TILE_FRAME = layout(
+    "TILE_FRAME", rotation=9, position=3, vary_spin=3, spin=3, angular=3, vary=3, velocity=3, linear=3,
     turning=3, vary_spin_bar=3, spin_bar=3, angular_bar=3, position_bar=3, vary_bar=3, velocity_bar=3, linear_bar=3,
 )  # fmt: skip
 # channels of a vector, and their cotangents
@@ -48,14 +48,14 @@ def weights_of(weights, at, k):
 @kernel(shared=True)
 def turn(frames, body, x, y, z, jets, at):
     """The jet of a vector (x, y, z) fixed in a body; its cotangents are zero."""
-    b = body * FRAME.size
-    spin = load3(frames, b + FRAME.spin, 0.0)
-    out = mul(load9(frames, b + FRAME.rotation, 0.0), (x, y, z))
+    b = body * TILE_FRAME.size
+    spin = load3(frames, b + TILE_FRAME.spin, 0.0)
+    out = mul(load9(frames, b + TILE_FRAME.rotation, 0.0), (x, y, z))
     rate = cross(spin, out)
     store3(jets, at + JET.itself, out)
-    store3(jets, at + JET.vary, cross(load3(frames, b + FRAME.vary_spin, 0.0), out))
+    store3(jets, at + JET.vary, cross(load3(frames, b + TILE_FRAME.vary_spin, 0.0), out))
     store3(jets, at + JET.rate, rate)
-    store3(jets, at + JET.second, add(cross(load3(frames, b + FRAME.angular, 0.0), out), cross(spin, rate)))
+    store3(jets, at + JET.second, add(cross(load3(frames, b + TILE_FRAME.angular, 0.0), out), cross(spin, rate)))
     for k in range(JET.itself_bar, JET.size):
         jets[at + k] = 0.0
 
@@ -63,18 +63,18 @@ def turn(frames, body, x, y, z, jets, at):
 @kernel(shared=True)
 def turn_back(frames, body, jets, at, g, place):
     """Cotangents of a body and, subtracted from g, of the numbers of a vector that is fixed in it."""
-    b = body * FRAME.size
-    spin, angular = load3(frames, b + FRAME.spin, 0.0), load3(frames, b + FRAME.angular, 0.0)
+    b = body * TILE_FRAME.size
+    spin, angular = load3(frames, b + TILE_FRAME.spin, 0.0), load3(frames, b + TILE_FRAME.angular, 0.0)
     out, rate = load3(jets, at + JET.itself, 0.0), load3(jets, at + JET.rate, 0.0)
     vary_bar, second_bar = load3(jets, at + JET.vary_bar, 0.0), load3(jets, at + JET.second_bar, 0.0)
     rate_bar = add(load3(jets, at + JET.rate_bar, 0.0), cross(second_bar, spin))
-    bar = add(load3(jets, at + JET.itself_bar, 0.0), cross(vary_bar, load3(frames, b + FRAME.vary_spin, 0.0)))
+    bar = add(load3(jets, at + JET.itself_bar, 0.0), cross(vary_bar, load3(frames, b + TILE_FRAME.vary_spin, 0.0)))
     bar = add(add(bar, cross(rate_bar, spin)), cross(second_bar, angular))
-    add3(frames, b + FRAME.vary_spin_bar, cross(out, vary_bar))
-    add3(frames, b + FRAME.spin_bar, add(cross(rate, second_bar), cross(out, rate_bar)))
-    add3(frames, b + FRAME.angular_bar, cross(out, second_bar))
-    add3(frames, b + FRAME.turning, cross(out, bar))
-    add3(g, place, scale(-1.0, mul_t(load9(frames, b + FRAME.rotation, 0.0), bar)))
+    add3(frames, b + TILE_FRAME.vary_spin_bar, cross(out, vary_bar))
+    add3(frames, b + TILE_FRAME.spin_bar, add(cross(rate, second_bar), cross(out, rate_bar)))
+    add3(frames, b + TILE_FRAME.angular_bar, cross(out, second_bar))
+    add3(frames, b + TILE_FRAME.turning, cross(out, bar))
+    add3(g, place, scale(-1.0, mul_t(load9(frames, b + TILE_FRAME.rotation, 0.0), bar)))
 
 
 @kernel(shared=True)
@@ -84,9 +84,9 @@ def span(frames, first, second, constants, n, jets):
     turn(frames, first, a[0], a[1], a[2], jets, ARM_A)
     turn(frames, second, b[0], b[1], b[2], jets, ARM_B)
     for c in range(4):
-        here, there = first * FRAME.size + FRAME.position, second * FRAME.size + FRAME.position
+        here, there = first * TILE_FRAME.size + TILE_FRAME.position, second * TILE_FRAME.size + TILE_FRAME.position
         if c > 0:
-            here, there = here + FRAME.vary - FRAME.position, there + FRAME.vary - FRAME.position
+            here, there = here + TILE_FRAME.vary - TILE_FRAME.position, there + TILE_FRAME.vary - TILE_FRAME.position
             here, there = here + 3 * (c - 1), there + 3 * (c - 1)
         for k in range(3):
             m = 3 * c + k
@@ -99,8 +99,8 @@ def span_back(frames, first, second, jets, g, n):
     """Cotangents of both bodies, and of the numbers of their points, from those of the vector between these."""
     for m in range(12):
         bar = jets[GAP + JET.itself_bar + m]
-        frames[first * FRAME.size + FRAME.position_bar + m] -= bar
-        frames[second * FRAME.size + FRAME.position_bar + m] += bar
+        frames[first * TILE_FRAME.size + TILE_FRAME.position_bar + m] -= bar
+        frames[second * TILE_FRAME.size + TILE_FRAME.position_bar + m] += bar
         jets[ARM_A + JET.itself_bar + m] -= bar
         jets[ARM_B + JET.itself_bar + m] += bar
     turn_back(frames, first, jets, ARM_A, g, n + NUMBERS.a)
@@ -135,28 +135,28 @@ def multiply(jets, one, other, itself, vary, rate, second):
 @kernel
 def between(frames, first, second, what):
     """A vector of the second body minus that of the first."""
-    return sub(load3(frames, second * FRAME.size + what, 0.0), load3(frames, first * FRAME.size + what, 0.0))
+    return sub(load3(frames, second * TILE_FRAME.size + what, 0.0), load3(frames, first * TILE_FRAME.size + what, 0.0))
 
 
 @kernel
 def share(frames, first, second, what, bar):
     """Give both bodies the cotangent of the difference of their vectors."""
-    add3(frames, second * FRAME.size + what, bar)
-    add3(frames, first * FRAME.size + what, scale(-1.0, bar))
+    add3(frames, second * TILE_FRAME.size + what, bar)
+    add3(frames, first * TILE_FRAME.size + what, scale(-1.0, bar))
 
 
 @kernel(shared=True)
 def turn_about(frames, first, second, jets, vary, rate, second_weight):
     """What turning about the axis U adds to T, and cotangents; its value has cotangents of its own (`angle_back`)."""
     axis, moved = load3(jets, U + JET.itself, 0.0), load3(jets, U + JET.rate, 0.0)
-    varied, spin = between(frames, first, second, FRAME.vary_spin), between(frames, first, second, FRAME.spin)
-    angular = between(frames, first, second, FRAME.angular)
+    varied, spin = between(frames, first, second, TILE_FRAME.vary_spin), between(frames, first, second, TILE_FRAME.spin)
+    angular = between(frames, first, second, TILE_FRAME.angular)
     bar = add(add_scaled(scale(vary, varied), rate, spin), scale(second_weight, angular))
     add3(jets, U + JET.itself_bar, bar)
     add3(jets, U + JET.rate_bar, scale(second_weight, spin))
-    share(frames, first, second, FRAME.vary_spin_bar, scale(vary, axis))
-    share(frames, first, second, FRAME.spin_bar, add_scaled(scale(rate, axis), second_weight, moved))
-    share(frames, first, second, FRAME.angular_bar, scale(second_weight, axis))
+    share(frames, first, second, TILE_FRAME.vary_spin_bar, scale(vary, axis))
+    share(frames, first, second, TILE_FRAME.spin_bar, add_scaled(scale(rate, axis), second_weight, moved))
+    share(frames, first, second, TILE_FRAME.angular_bar, scale(second_weight, axis))
     return dot(axis, bar) + second_weight * dot(moved, spin)
 
 
@@ -164,14 +164,14 @@ def turn_about(frames, first, second, jets, vary, rate, second_weight):
 def angle_back(frames, first, second, constants, at, other, mark, weight, g):
     """The angle of a mark on the second body, from the direction at `at` to that at `other` of the first; and
     cotangents of `weight` times it."""
-    R = load9(frames, first * FRAME.size + FRAME.rotation, 0.0)
-    S = load9(frames, second * FRAME.size + FRAME.rotation, 0.0)
+    R = load9(frames, first * TILE_FRAME.size + TILE_FRAME.rotation, 0.0)
+    S = load9(frames, second * TILE_FRAME.size + TILE_FRAME.rotation, 0.0)
     x, y, m = mul(R, vector(constants, at)), mul(R, vector(constants, other)), mul(S, vector(constants, mark))
     s, c = dot(y, m), dot(x, m)
     along, across = weight * s / (s * s + c * c), weight * c / (s * s + c * c)
     x_bar, y_bar, m_bar = scale(-along, m), scale(across, m), add_scaled(scale(across, y), -along, x)
-    add3(frames, first * FRAME.size + FRAME.turning, add(cross(x, x_bar), cross(y, y_bar)))
-    add3(frames, second * FRAME.size + FRAME.turning, cross(m, m_bar))
+    add3(frames, first * TILE_FRAME.size + TILE_FRAME.turning, add(cross(x, x_bar), cross(y, y_bar)))
+    add3(frames, second * TILE_FRAME.size + TILE_FRAME.turning, cross(m, m_bar))
     add3(g, at, scale(-1.0, mul_t(R, x_bar)))
     add3(g, other, scale(-1.0, mul_t(R, y_bar)))
     add3(g, mark, scale(-1.0, mul_t(S, m_bar)))

@@ -15,9 +15,9 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.adjoint.by_duals import memory_of
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.loop_field import linkage_address, loop_address
-from chasles.simulation.adjoint.loop_memory import SPOT, loop_memory, numbers_in
+from chasles.simulation.adjoint.loop_memory import LOOP_SPOT, loop_memory, numbers_in
 from chasles.simulation.adjoint.loop_projection import projection_address
-from chasles.simulation.adjoint.loop_sweeps import SPOTS
+from chasles.simulation.adjoint.loop_sweeps import LOOP_SPOTS
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import Through
 from chasles.simulation.adjoint.tree import tree_addresses
@@ -70,7 +70,7 @@ class LoopAdjoint:
 
     def _projection(self) -> np.ndarray:
         packed = self.dynamics.parameters
-        return self._memory(None, SPOTS * SPOT.size(packed.view(np.int64)), packed)
+        return self._memory(None, LOOP_SPOTS * LOOP_SPOT.size(packed.view(np.int64)), packed)
 
     # ------------------------------------------------------------ what is asked for
 
