@@ -29,7 +29,7 @@ from chasles.simulation.adjoint.loops import LoopAdjoint, parts_of_bodies
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
-from chasles.simulation.adjoint.tree import room_size, tree_addresses
+from chasles.simulation.adjoint.tree import forces_address, room_size, tree_address
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables
 from chasles.simulation.parameter_family import Family
@@ -284,7 +284,7 @@ class Adjoint(BackwardSweep):
             held = nv, self.dynamics.control.start
             memory = memory_of(self.tables.address, (n - 1, n, d), p, places, along, held=held)
             return Through(pulls, memory, NOTHING, self.along.directions.shape[1])
-        pulls[OF_FIELD], forces = tree_addresses()
+        pulls[OF_FIELD], forces = tree_address(), forces_address()
         numbers, links, acting = (
             len(self.mechanism.tree.numbers),
             self.mechanism.tables.links,

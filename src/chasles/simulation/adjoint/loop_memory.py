@@ -3,6 +3,9 @@ array, whose sizes are at the head of that."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from chasles.constraint.rows import CUSTOM, NUMBERS, ROLL, TILE, TRAVEL, TURN
@@ -16,6 +19,7 @@ from chasles.relative.loop.tables import CLOSED
 from chasles.simulation.adjoint.loop_special import SPECIAL, TILE_ALONE, TILE_SIDE
 from chasles.simulation.adjoint.loop_tiles import JETS, TILE_FRAME, WEIGHT
 from chasles.simulation.adjoint.tree import BACK
+from chasles.simulation.closed.tangent import ClosedTangentTables
 
 # where things are in the memory: the address of `pull_linkage`, whether free joints have the velocities of their
 # positions, whether rows may hold velocities alone, `ROOM`, tiles that are computed on duals and how many, the
@@ -61,50 +65,54 @@ LOOP_SPOT = Regions("LoopSpot", q=_SIZES.n_q, x=_SIZES.n_rows, change=_SIZES.n_v
 loop_spot_views, loop_spot_size = LOOP_SPOT.views, LOOP_SPOT.total
 
 
-def special_tiles(
-    mechanism: ClosedMechanism, constants: np.ndarray, duals: int
-) -> tuple[list[list[int]], list[np.ndarray]]:
-    """The tiles that are computed on duals, and their numbers, the first of which are at `duals` of the memory.
-
-    constants: of all tiles, with the addresses of what computes them on duals.
-    """
-    heads: list[list[int]] = []
-    parts: list[np.ndarray] = []
-    count = len(mechanism.tree.numbers)
+def tiles_on_duals(mechanism: ClosedMechanism) -> list[int]:
+    """Which tiles are computed on duals: rolling, laws, and coordinates that a law with parameters drives."""
+    found = []
     for j, tile in enumerate(mechanism.closing.tiles):
-        own = constants[j * NUMBERS.size : (j + 1) * NUMBERS.size].copy()
+        law, count = (tile.numbers[EXTRA_AT + at] for at in (EXTRA.law, EXTRA.count))
+        if tile.kind in (CUSTOM, ROLL) or (tile.kind in (TURN, TRAVEL) and law and count):
+            found.append(j)
+    return found
+
+
+def special_tiles(
+    mechanism: ClosedMechanism, tables: ClosedTangentTables, duals: int
+) -> Iterator[tuple[list[int], Any]]:
+    """The heads of the tiles that are computed on duals, and their numbers, the first of which are at `duals` of the
+    memory."""
+    count = len(mechanism.tree.numbers)
+    for j in tiles_on_duals(mechanism):
+        tile, own = mechanism.closing.tiles[j], tables.tiles[j * NUMBERS.size : (j + 1) * NUMBERS.size].copy()
         begin, more = (int(own[EXTRA_AT + at]) for at in (EXTRA.parameters, EXTRA.count))
-        if tile.kind < TURN or (tile.kind in (TURN, TRAVEL) and (own[EXTRA_AT + EXTRA.law] == 0.0 or not more)):
-            continue
-        if own[EXTRA_AT + EXTRA.law] == 0.0:  # rolling: the numbers there are none of a law
+        if tile.kind == ROLL:  # the numbers there are none of a law
             begin, more = 0, 0
         else:
             own[EXTRA_AT + EXTRA.parameters] = NUMBERS.size
         alone = tile.integers.copy()
         alone[TILE.first], alone[TILE.second] = min(tile.first, 0), 1 if tile.second >= 0 else -1
-        heads.append([j, duals, NUMBERS.size + more, count + j * NUMBERS.size, count + begin, *alone])
-        parts.append(np.concatenate([own, constants[begin : begin + more]]))
-        duals += WIDTH * len(parts[-1])
-    return heads, parts
+        numbers = np.concatenate([own, tables.tiles[begin : begin + more]])
+        yield [j, duals, len(numbers), count + j * NUMBERS.size, count + begin, *alone], numbers
+        duals += WIDTH * len(numbers)
 
 
 def loop_memory(
     mechanism: ClosedMechanism,
     packed: np.ndarray,
-    tangents: np.ndarray,
+    tables: ClosedTangentTables,
     linkage: int,
     free: bool,
     forces: np.ndarray | None = None,
     spots: int = 0,
     own: np.ndarray | None = None,
 ) -> np.ndarray:
-    """packed: the mechanism; tangents: the numbers of its tiles with the addresses of what computes them on duals;
-    linkage: the address of `pull_linkage`. forces: the memory of `pull_forces`, if there are any; spots: numbers of a
-    projection's; own: a packed mechanism of its own with workspace."""
+    """packed: the mechanism; tables: of it on duals; linkage: the address of `pull_linkage`. forces: the memory of
+    `pull_forces`, if there are any; spots: numbers of a projection's; own: a packed mechanism of its own with
+    workspace."""
     head = packed.view(np.int64)
-    count = len(special_tiles(mechanism, tangents, 0)[0])
+    count = len(tiles_on_duals(mechanism))
     begin = -(-(LOOP.size + SPECIAL.size * count) // WIDTH) * WIDTH
-    heads, parts = special_tiles(mechanism, tangents, begin)
+    special = list(special_tiles(mechanism, tables, begin))
+    parts = [numbers for _, numbers in special]
     sizes = [
         sum(WIDTH * len(part) for part in parts),
         ROOM.size(head),
@@ -118,7 +126,7 @@ def loop_memory(
     integers = memory.view(np.int64)
     speeds = any(tile.kind in (ROLL, CUSTOM) for tile in mechanism.closing.tiles)
     integers[: LOOP.size] = linkage, free, speeds, places[1], LOOP.size, count, *places[2:]
-    integers[LOOP.size : LOOP.size + SPECIAL.size * count] = np.ravel(heads)
+    integers[LOOP.size : LOOP.size + SPECIAL.size * count] = np.ravel([place for place, _ in special])
     at = begin
     for part in parts:
         memory[at : at + WIDTH * len(part) : WIDTH] = part

@@ -10,7 +10,6 @@ import numpy as np
 
 from chasles.kernel.lanes import WIDTH
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.tables import CLOSED
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.adjoint.by_duals import memory_of
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
@@ -20,7 +19,7 @@ from chasles.simulation.adjoint.loop_projection import projection_address
 from chasles.simulation.adjoint.loop_sweeps import LOOP_SPOTS
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import Through
-from chasles.simulation.adjoint.tree import tree_addresses
+from chasles.simulation.adjoint.tree import forces_address
 from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables
 from chasles.simulation.sensitivities import StartTangents
@@ -57,8 +56,7 @@ class LoopAdjoint:
 
     def _memory(self, forces: np.ndarray | None, spots: int = 0, own: np.ndarray | None = None) -> np.ndarray:
         packed, free = self.dynamics.parameters, self.dynamics.free is not None
-        tangents = CLOSED.part(self.tables.base, "constants")
-        return loop_memory(self.mechanism, packed, tangents, linkage_address(), free, forces, spots, own)
+        return loop_memory(self.mechanism, packed, self.tables, linkage_address(), free, forces, spots, own)
 
     def _forces(self, own: ForceNumbers) -> np.ndarray:
         """The memory of forces on duals, along directions of their numbers."""
@@ -66,7 +64,7 @@ class LoopAdjoint:
         state, result = self.mechanism.nq + nv, nv + 6 * self.mechanism.tables.links
         p = self.forces.packed(np.zeros(nv), np.zeros((count + nv, 3)))
         places = self.forces.start + WIDTH * np.arange(count)
-        return memory_of(tree_addresses()[1], (state, state, result), p, places, own.directions, owners=own.owners)
+        return memory_of(forces_address(), (state, state, result), p, places, own.directions, owners=own.owners)
 
     def _projection(self) -> np.ndarray:
         packed = self.dynamics.parameters

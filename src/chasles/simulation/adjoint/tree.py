@@ -363,13 +363,15 @@ def forces_tangent(t, y, p, out, y_size, p_size, out_size):
 
 
 @cache
-def tree_addresses() -> tuple[int, int]:
-    """Addresses of `pull_tree` and `forces_tangent`, compiled now or loaded from the cache."""
-    kinds = NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3
-    return (
-        address_of(pull_tree, NUMBER, *(NUMBERS,) * 7, INTEGERS),
-        address_of(forces_tangent, *kinds),
-    )
+def forces_address() -> int:
+    """Address of `forces_tangent`, compiled now or loaded from the cache."""
+    return address_of(forces_tangent, NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3)
+
+
+@cache
+def tree_address() -> int:
+    """Address of `pull_tree`, compiled now or loaded from the cache."""
+    return address_of(pull_tree, NUMBER, *(NUMBERS,) * 7, INTEGERS)
 
 
 def room_size(mechanism: Mechanism) -> int:
