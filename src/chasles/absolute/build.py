@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chasles.absolute import entry
+from chasles.absolute.frames import CentralFrames
 from chasles.absolute.plan import plan_tables
 from chasles.absolute.space import SE3_NAME
 from chasles.absolute.tables import MECHANISM
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
 
 
-def make_tiles(mechanism: AbsoluteMechanism, builder: TileBuilder) -> list[Tile]:
-    """Those of the joints, then of the constraints, then of the rotors."""
+def make_tiles(mechanism: CentralFrames, builder: TileBuilder, feedback: bool) -> list[Tile]:
+    """Those of the joints, then of the constraints, then of the rotors. feedback: of the violation, by Baumgarte."""
     tiles: list[Tile] = []
     for joint in mechanism.system.joints:
         first, second = mechanism._index.get(joint.parent, -1), mechanism._index[joint.child]
@@ -27,8 +28,8 @@ def make_tiles(mechanism: AbsoluteMechanism, builder: TileBuilder) -> list[Tile]
             mechanism._central(joint.parent, joint.parent_frame),
             mechanism._central(joint.child, joint.child_frame),
         )
-        # with feedback of the violation the acceleration does not stay in the subgroup
-        special = first < 0 and mechanism.spaces[joint.child] == SE3_NAME and not any(mechanism.baumgarte)
+        # with feedback the acceleration does not stay in the subgroup
+        special = first < 0 and mechanism.spaces[joint.child] == SE3_NAME and not feedback
         if joint.traits.any_screws:
             tiles += builder.screw_tiles(joint)
         else:

@@ -129,18 +129,17 @@ def store_tiles(tables, space, rate, out, at):
 
 
 @kernel(allocates=True)
-def guess_screws(forces, n_joints, space):
+def guess_screws(joints, numbers, n_joints, states, counted, spot):
     """Coordinates of joints given by screws, with their derivatives, as the guess of what looks at them later: Newton's
     method has the derivatives only after a step."""
-    joints, numbers = forces.joints, forces.joint_numbers
     for j in range(n_joints):
         row = j * JOINT.size
         if joints[row + JOINT.form] == SCREWS:
-            spot_joint(joints, numbers, j, space.states, space.counted, space.scratch)
+            spot_joint(joints, numbers, j, states, counted, spot)
             for k in range(joints[row + JOINT.velocities]):
                 place = place_of(numbers, joints[row + JOINT.numbers] + FRAMES.size, k)
                 if place >= 0:
-                    space.counted[place] = space.scratch[SPOT.q + k]
+                    counted[place] = spot[SPOT.q + k]
 
 
 @native
@@ -176,7 +175,9 @@ def residuals(
     set_states(tables.bodies, n, q, v, space.states)
     for k in range(count):
         space.counted[k] = angles[k]
-    guess_screws(forces, integers[HEAD.n_joints], space)
+    guess_screws(
+        *(forces.joints, forces.joint_numbers, integers[HEAD.n_joints], space.states, space.counted, space.scratch)
+    )
     if forced >= 0:
         set_motion(tables.bodies, n, q, v, space.motion)
         set_time(space.rows, t)
@@ -188,7 +189,7 @@ def residuals(
         acting, values = carray(acting_at, (n_acting,)), carray(values_at, (forces.values.shape[0],))
         for k in range(n_acting if forced != 0 else 0):
             invoke(
-                *(acting[k], t, p, p_size, values),
+                *(acting[k], t, p, p_size, values, forces.joint_numbers),
                 *(space.counted, space.rates, space.states, space.wrenches, space.scratch),
             )
         for i in range(n):

@@ -65,6 +65,20 @@ class Actuation:
         """Numbers in an input."""
         return len(self.actuators) or len(self.order)
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """Of all actuators the gears, then the limits, (3 actuators)."""
+        return np.concatenate([self._gear, self._limits.T.ravel()])
+
+    def by_numbers(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
+        """Derivatives by the numbers from those by the forces (k, nv) of inputs (k, inputs)."""
+        if not self.actuators:
+            return np.zeros(0)
+        (lower, upper), own = self._limits.T, forces[:, self._index]
+        held = np.minimum(np.maximum(inputs, lower), upper)
+        found = own * held, self._gear * own * (inputs < lower), self._gear * own * (inputs > upper)
+        return np.concatenate([part.sum(axis=0) for part in found])
+
     def forces(self, u: Input) -> np.ndarray:
         """Generalized forces (nv) of an input: gear times the input, held within the actuator's limits."""
         return self.along(self.read(u))

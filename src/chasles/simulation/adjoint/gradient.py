@@ -105,11 +105,12 @@ def gradient(
     answer = None if slopes is None else Answer(run, slopes)
     adjoint: Adjoint | BodyAdjoint | BodySteps
     if bodies:
+        numbers = [name for name in wanted if name not in ("q", "v", "control", "inputs")]
         if isinstance(run.solution.method, GeneralizedAlpha):
-            adjoint = BodyAdjoint(run, family)
+            adjoint = BodyAdjoint(run, family, numbers)
             adjoint.back(by_q, by_v, answer)
         else:
-            adjoint = BodySteps(run, family, "inputs" in wanted, family is not None or "gravity" in wanted)
+            adjoint = BodySteps(run, family, numbers, "inputs" in wanted)
             adjoint.find(by_q, by_v, answer)
         parts = {name: adjoint.part(name) for name in wanted}
     else:
@@ -150,7 +151,7 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     if not wanted:
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
     if isinstance(run.dynamics, BodyDynamics):
-        refuse_bodies(run, wanted)
+        refuse_bodies(run)
     elif not isinstance(run.solution.method, ExplicitStepper.methods):
         raise ValueError(
             f"gradient: in joint coordinates it is for explicit methods, not {run.solution.method}; take one, such as "
