@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,30 +15,43 @@ from chasles.absolute.tables import MECHANISM
 from chasles.constraint.joints import Tile, joint_tiles
 from chasles.constraint.tiles import TileBuilder
 from chasles.model.constraint import CustomConstraint, Drive
+from chasles.model.joint import Joint
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
 
 
-def make_tiles(mechanism: CentralFrames, builder: TileBuilder, feedback: bool) -> list[Tile]:
-    """Those of the joints, then of the constraints, then of the rotors. feedback: of the violation, by Baumgarte."""
+def make_tiles(
+    mechanism: CentralFrames, builder: TileBuilder, feedback: bool, known: dict[tuple[Any, ...], list[Tile]] | None = None
+) -> list[Tile]:
+    """Those of the joints, then of the constraints, then of the rotors. feedback: of the violation, by Baumgarte. known:
+    those of joints that were made before."""
     tiles: list[Tile] = []
+    known = {} if known is None else known
+
+    def made(what: Callable[..., list[Tile]], joint: Joint, *given: Any) -> list[Tile]:
+        ends = (builder.places[body][1].tobytes() for body in (joint.parent, joint.child))
+        key = what.__name__, joint, *ends
+        if key not in known:
+            known[key] = what(joint, *given)
+        return known[key]
+
+    def of_joint(joint: Joint, first: int, second: int, special: bool) -> list[Tile]:
+        ends = (joint.parent, joint.parent_frame), (joint.child, joint.child_frame)
+        return joint_tiles(joint, first, second, *(mechanism._central(*end) for end in ends), special)
+
     for joint in mechanism.system.joints:
         first, second = mechanism._index.get(joint.parent, -1), mechanism._index[joint.child]
-        frames = (
-            mechanism._central(joint.parent, joint.parent_frame),
-            mechanism._central(joint.child, joint.child_frame),
-        )
         # with feedback the acceleration does not stay in the subgroup
         special = first < 0 and mechanism.spaces[joint.child] == SE3_NAME and not feedback
         if joint.traits.any_screws:
             tiles += builder.screw_tiles(joint)
         else:
-            tiles += joint_tiles(joint, first, second, *frames, special)
+            tiles += made(of_joint, joint, first, second, special)
     for constraint in mechanism.system.constraints:
         tiles += builder.build(constraint)
     for joint in mechanism.system.joints:
-        tiles += builder.rotor_tiles(joint)
+        tiles += made(builder.rotor_tiles, joint)
     return tiles
 
 

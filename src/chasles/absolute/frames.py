@@ -51,7 +51,7 @@ class CentralFrames:
         return pose if body == GROUND else pose_group.compose(pose_group.inverse(self.central[self._index[body]]), pose)
 
     def _places(self) -> dict[str, tuple[int, np.ndarray]]:
-        places = {name: (i, self._central(name, pose_group.identity())) for i, name in enumerate(self.bodies)}
+        places = dict(zip(self.bodies, enumerate(pose_group.inverse(self.central)), strict=True))
         return {**places, GROUND: (-1, pose_group.identity())}
 
     def state(self, poses: ArrayLike, twists: ArrayLike | None = None, representation: str = "body"):

@@ -8,7 +8,7 @@ found out: a formula of lower order on the same points must agree, or else the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -29,6 +29,7 @@ FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 /
 LOWER_CENTRAL = (3 / 4, -3 / 20, 1 / 60, 0.0)  # the same points, order six
 LOWER_FORWARD = (-363 / 140, 7.0, -21 / 2, 35 / 3, -35 / 4, 21 / 5, -7 / 6, 1 / 7, 0.0)  # and order seven
 ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
+MANY = 6  # numbers from which on they are compared together
 AGREEMENT = 1e-7  # of two results, relative to the largest derivative
 
 
@@ -54,12 +55,17 @@ class Family:
             self.values[name] = value
         self.base = self.mechanism({})
 
-    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
-        """The mechanism with some parameters changed."""
+    def made(self, changed: Mapping[str, np.ndarray]) -> System | Mechanism | ClosedMechanism:
+        """What the function returns with some parameters changed."""
         arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
         made = self.build(**arguments)
         if not isinstance(made, System | Mechanism | ClosedMechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
+        return made
+
+    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
+        """The mechanism with some parameters changed."""
+        made = self.made(changed)
         found = compiled(made) if isinstance(made, System) else made
         if found.tables.sprung == self.sprung:
             return found
@@ -67,10 +73,69 @@ class Family:
             return ClosedMechanism(found.system, found.cut, sprung=self.sprung)
         return Mechanism(found.system, sprung=self.sprung)
 
+    def member(self, changed: Mapping[str, np.ndarray], name: str) -> Any:
+        """The same, for differences: of the form of the base. name: of a parameter that changes."""
+        mechanism = self.mechanism(changed)
+        require_same(self.base, mechanism, name)
+        return mechanism
+
+    def columns(self, names: Iterable[str], function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Derivatives (count, numbers) of a function of the mechanism by all numbers of some parameters.
+
+        Differences over two points each, which are exact for polynomials of second order, are compared with a formula
+        of eighth order along all numbers together; what disagrees is found by itself (`derivative`)."""
+        every = [(name, k) for name in names for k in range(self.values[name].size)]
+        lines = [self.along(name, k, function) for name, k in every]
+        sizes = np.array([self.size(name, k) for name, k in every])
+        found: list[np.ndarray | None] = [None] * len(every)
+        if len(every) >= MANY:
+            for k, (line, h) in enumerate(zip(lines, sizes, strict=True)):
+                found[k] = _of_pair(line, h)
+            self._compare(every, sizes, found, function)
+        for k, (name, index) in enumerate(every):
+            if found[k] is None:
+                found[k] = self._derivative(name, index, lines[k])
+        return np.array(found).reshape(len(every), -1).T
+
+    def _compare(
+        self,
+        every: list[tuple[str, int]],
+        sizes: np.ndarray,
+        found: list[np.ndarray | None],
+        function: Callable[[Any], np.ndarray],
+    ) -> None:
+        """Leave out the derivatives that a formula of higher order along all of them does not confirm."""
+        chosen = [k for k, one in enumerate(found) if one is not None]
+        way = sizes[chosen] * np.random.default_rng(0).uniform(0.5, 1.0, len(chosen))
+        parts = np.array([found[k] for k in chosen]).reshape(len(chosen), -1) * way[:, None]
+
+        def at(offset: float) -> np.ndarray:
+            changed = {name: value.copy() for name, value in self.values.items()}
+            for k, step in zip(chosen, way, strict=True):
+                changed[every[k][0]].flat[every[k][1]] += offset * step
+            return function(self.member(changed, every[chosen[0]][0]))
+
+        off = np.ones(parts.shape[1], dtype=bool)
+        try:
+            pairs = [_minus(at(k), at(-k)) for k in range(1, 5)]
+            size = np.abs(function(self.base))
+            rounding = ROUNDING * np.where(np.isfinite(size), size, 0.0) + ALIKE * np.abs(parts).sum(axis=0)
+            off = np.abs(np.tensordot(CENTRAL, pairs, 1) - parts.sum(axis=0)) > 4 * rounding
+        except NoDerivativeError:
+            raise
+        except ValueError:
+            pass
+        moved = parts[:, off] != 0.0
+        doubtful = moved.any(axis=1) | (not moved.any(axis=0).all())
+        for k in np.array(chosen, dtype=int)[doubtful]:
+            found[k] = None
+
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
-        value, found = self.values[name], self.along(name, index, function)
-        size = self.size(name, index)
+        return self._derivative(name, index, self.along(name, index, function))
+
+    def _derivative(self, name: str, index: int, found: Callable[[float], np.ndarray]) -> np.ndarray:
+        value, size = self.values[name], self.size(name, index)
         if (simple := _of_quadratic(found, size)) is not None:
             return simple
         (coarse, lower), base = _differences(found, size, name), found(0.0)
@@ -105,8 +170,7 @@ class Family:
                 return base
             shifted = value.copy()
             shifted.flat[index] += offset
-            mechanism = self.mechanism({name: shifted})
-            require_same(self.base, mechanism, name)
+            mechanism = self.member({name: shifted}, name)
             for one in before:  # the base may have run, and its functions may keep a memory
                 _require_same_functions(one, mechanism, name)
             before[:] = [mechanism]
@@ -141,14 +205,21 @@ class Family:
         return change
 
 
-def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
-    """The derivative of numbers that are polynomials of second order in a parameter, as most are in masses, moments
-    and stiffnesses: two sizes of differences agree to rounding. None for others."""
+def _of_pair(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
+    """Central difference over two points; None where the system does not exist on both sides."""
     try:
-        far, near = _minus(at(h), at(-h)) / (2 * h), _minus(at(0.5 * h), at(-0.5 * h)) / h
+        return _minus(at(h), at(-h)) / (2 * h)
     except NoDerivativeError:
         raise
     except ValueError:
+        return None
+
+
+def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
+    """The derivative of numbers that are polynomials of second order in a parameter, as most are in masses, moments
+    and stiffnesses: two sizes of differences agree to rounding. None for others."""
+    far, near = _of_pair(at, h), _of_pair(at, 0.5 * h)
+    if far is None or near is None:
         return None
     size = np.abs(np.where(np.isfinite(at(h)), at(h), 0.0))
     return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
@@ -179,7 +250,8 @@ def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _laws(mechanism: Any) -> tuple[Law, ...]:
-    return (*mechanism.tables.acting.laws, *getattr(mechanism, "laws", ()))
+    own: tuple[Law, ...] = getattr(mechanism, "laws", ())
+    return (*mechanism.tables.acting.laws, *own) if hasattr(mechanism, "tables") else own
 
 
 def _constant_in_a_law(name: str, law: Law) -> NoDerivativeError:
@@ -196,11 +268,24 @@ def _require_same_functions(one: Any, other: Any, name: str) -> None:
             raise _constant_in_a_law(name, law)
 
 
-def require_same(base: Any, other: Any, name: str) -> None:
-    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+def require_same_constants(base: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter is a constant in the code of a law."""
     for one, another in zip(_laws(base), _laws(other), strict=False):
         if constants_of(one) != constants_of(another):
             raise _constant_in_a_law(name, one)
+
+
+def changes_structure(name: str) -> NoDerivativeError:
+    return NoDerivativeError(
+        f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
+        "axes, or which forces there are), so there is no derivative; keep away from values where something "
+        "appears, such as an armature or a pitch of zero"
+    )
+
+
+def require_same(base: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+    require_same_constants(base, other, name)
     forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
@@ -217,8 +302,4 @@ def require_same(base: Any, other: Any, name: str) -> None:
         and np.array_equal(forces[0], forces[1])
         and len(base.tables.acting.values) == len(other.tables.acting.values)
     ):
-        raise NoDerivativeError(
-            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
-            "axes, or which forces there are), so there is no derivative; keep away from values where something "
-            "appears, such as an armature or a pitch of zero"
-        )
+        raise changes_structure(name)

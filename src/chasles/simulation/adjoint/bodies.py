@@ -70,13 +70,22 @@ class BodyGradient:
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Columns of changes of numbers, and what finds the cotangents of these."""
-        self.columns = NumberColumns(self.mechanism, self.family, (self.run.q[0], self.run.v[0]), self.order.velocities)
-        parts = [self.columns.by(name) for name in names]
-        edges = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
-        self.places = {name: slice(*edge) for name, *edge in zip(names, edges, edges[1:], strict=False)}
-        self.changes = np.concatenate(parts, axis=1)
-        own = self.changes[: self.columns.at["poses"].start]
-        self.pull = NumberPull(self.residuals, self.columns.numbers, own, self.metric)
+        columns = self.columns = NumberColumns(self.mechanism, (self.run.q[0], self.run.v[0]), self.order.velocities)
+        parts: dict[str, np.ndarray] = {}
+        if "gravity" in names:
+            parts["gravity"] = columns.by_gravity()
+        if "bodies" in names:
+            parts["bodies"] = columns.by_bodies()
+        if others := [name for name in names if name not in parts]:
+            assert self.family is not None
+            sizes = np.cumsum([self.family.values[name].size for name in others])[:-1]
+            both = np.split(columns.by_parameters(self.family, others), sizes, axis=1)
+            parts |= zip(others, both, strict=True)
+        edges = np.cumsum([0, *(part.shape[1] for part in parts.values())]).tolist()
+        self.places = {name: slice(*edge) for name, *edge in zip(parts, edges, edges[1:], strict=False)}
+        self.changes = np.concatenate(list(parts.values()), axis=1)
+        own = self.changes[: columns.at["poses"].start]
+        self.pull = NumberPull(self.residuals, columns.numbers, own, self.metric)
 
     def observe(self, states: MovingStates, by_q: np.ndarray, by_v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cotangents of all points, by q exp(δ) and by V of the bodies, from derivatives by the numbers q and v of the

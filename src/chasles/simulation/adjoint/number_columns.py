@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,59 +10,43 @@ import numpy as np
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.numbers import PARTS, SystemNumbers, same_sign
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.screw import inertia as spatial
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.bodies.dynamics import spanning_tree
-from chasles.simulation.parameter_family import Family, NoDerivativeError
+from chasles.simulation.parameter_family import Family, changes_structure, require_same_constants
 
 EVERY = (*PARTS, "poses", "velocities", "actuators")
+GEOMETRY = ("name", "parent", "child", "kind", "screws", "parent_frame", "child_frame")  # of joints
 
 
 class NumberColumns:
-    """Columns of changes, for names of parameters, "bodies" and "gravity"."""
+    """Columns of changes of all numbers (`EVERY`), one for each number that varies."""
 
-    def __init__(
-        self, mechanism: AbsoluteMechanism, family: Family | None, start: tuple[np.ndarray, np.ndarray], order: np.ndarray
-    ):
+    def __init__(self, mechanism: AbsoluteMechanism, start: tuple[np.ndarray, np.ndarray], order: np.ndarray):
         """start: coordinates and velocities of the tree, that stay. order: of inputs among the joints' velocities."""
-        self.mechanism, self.family, self.start, self.order = mechanism, family, start, order
-        self.numbers = SystemNumbers(mechanism.system, mechanism)
-        self.kinematics = self._kinematics(spanning_tree(mechanism)[0])
-        self.base = self._of(self.numbers, self.kinematics)
-        edges = np.cumsum([0, *(len(part) for part in self.base.values())]).tolist()
-        self.at = {name: slice(*edge) for name, edge in zip(EVERY, zip(edges, edges[1:], strict=False), strict=True)}
-        self.count, self._flat = edges[-1], np.concatenate(list(self.base.values()))
+        self.mechanism, self.start, self.order = mechanism, start, order
+        self.known: dict[Any, Any] = {}
+        self.numbers = SystemNumbers(mechanism.system, mechanism, self.known)
+        self.tree = spanning_tree(mechanism)[0]
+        self.kinematics, self.geometry = self._kinematics(self.tree), _geometry(self.numbers)
+        self.units = mechanism.state(*self.kinematics)[0][:, :4]
+        base = self._of(self.numbers, self.kinematics)
+        edges = np.cumsum([0, *(len(part) for part in base.values())]).tolist()
+        self.at = {name: slice(*edge) for name, *edge in zip(EVERY, edges, edges[1:], strict=False)}
+        self.count, self.flat = edges[-1], np.concatenate(list(base.values()))
 
-    def by(self, name: str) -> np.ndarray:
-        """Changes (count, columns)."""
-        if name == "gravity":
-            return np.eye(self.count)[:, self.at["gravity"]]
-        if name == "bodies":
-            return self._by_bodies()
-        assert self.family is not None
-        size = self.family.values[name].size
-        columns = [self.family.derivative(name, k, self._changed) for k in range(size)]
-        return np.array(columns).reshape(size, self.count).T
-
-    # ------------------------------------------------------------ numbers of a system
-
-    def _changed(self, relative: Mechanism | ClosedMechanism) -> np.ndarray:
-        """Of the system with other parameters."""
-        assert self.family is not None
-        if relative is self.family.base:
-            return self._flat
-        numbers = SystemNumbers(relative.system, self.mechanism)
-        for one, other in zip(self.numbers.form, numbers.form, strict=True):
-            if not np.array_equal(one, other):
-                raise NoDerivativeError(
-                    "gradient: a parameter changes which joints, rotors or forces there are, so there is no derivative; "
-                    "keep away from values where something appears, such as an armature or a pitch of zero"
-                )
-        plain = isinstance(relative, Mechanism) and relative.tree.dependence is None
-        tree: Any = relative if plain else spanning_tree(numbers)[0]
-        return np.concatenate(list(self._of(numbers, self._kinematics(tree)).values()))
+    def of(self, numbers: SystemNumbers) -> np.ndarray:
+        """All numbers of a system of the same form."""
+        if numbers is self.numbers:
+            return self.flat
+        kinematics = self.kinematics
+        if _geometry(numbers) != self.geometry:
+            tree = spanning_tree(numbers)[0]
+            if not (np.array_equal(tree.tree.topology, self.tree.tree.topology) and tree.joints == self.tree.joints):
+                raise ValueError("the joints of the spanning tree change")
+            kinematics = self._kinematics(tree)
+        return np.concatenate(list(self._of(numbers, kinematics).values()))
 
     def _kinematics(self, tree: Mechanism) -> tuple[np.ndarray, np.ndarray]:
         """Poses and twists of the bodies' frames at the start."""
@@ -70,32 +55,37 @@ class NumberColumns:
 
     def _of(self, numbers: SystemNumbers, kinematics: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
         poses, velocities = numbers.state(*kinematics)
-        if hasattr(self, "base"):
-            poses[:, :4] = same_sign(poses[:, :4], self.base["poses"].reshape(-1, 7)[:, :4])
+        poses[:, :4] = same_sign(poses[:, :4], self.units)
         tables = numbers.joint_tables
         actuation = Actuation(numbers.system, tables.velocities, tables.nv, self.order)
         more = poses.ravel(), velocities.ravel(), actuation.numbers
         return numbers.parts(self.numbers) | dict(zip(EVERY[len(PARTS) :], more, strict=True))
 
-    # ------------------------------------------------------------ bodies
+    # ------------------------------------------------------------ what varies
 
-    def _by_bodies(self) -> np.ndarray:
+    def by_parameters(self, family: Family, names: Sequence[str]) -> np.ndarray:
+        """By all numbers of some parameters, one after the other."""
+        found = NumberFamily(family, self).columns(names, self.of)
+        self.numbers.from_squares(found[self.at["constants"]])
+        return found
+
+    def by_gravity(self) -> np.ndarray:
+        return np.eye(self.count)[:, self.at["gravity"]]
+
+    def by_bodies(self) -> np.ndarray:
         """By (m, m c, Θ about the origin) of each body, one after the other. Where its center of mass goes, all that is
         fixed in it goes back: numbers are linear in that."""
         mechanism, found = self.mechanism, []
         for i, body in enumerate(mechanism.system.bodies):
             mass, com = body.mass, np.array(body.com, dtype=float)
             moved = np.array([self._with_center(i, com, axis) for axis in np.eye(3)]).T
-            change, turn = np.zeros((self.count, 10)), quaternion_to_matrix(mechanism.central[i, :4])
-            by_com = np.column_stack([-com, np.eye(3), np.zeros((3, 6))]) / mass
-            change += moved @ by_com
+            change = moved @ np.column_stack([-com, np.eye(3), np.zeros((3, 6))]) / mass
             inertia = spatial.from_parameters(np.eye(10))[:, :3, :3]  # about the origin; then less that of the mass
-            spread = (com @ com) * np.eye(3) - np.outer(com, com)
-            inertia[0] += spread
+            inertia[0] += (com @ com) * np.eye(3) - np.outer(com, com)
             for k, axis in enumerate(np.eye(3)):
                 inertia[1 + k] -= 2.0 * com[k] * np.eye(3) - np.outer(axis, com) - np.outer(com, axis)
             change[self.at["masses"].start + i, 0] = 1.0
-            first = self.at["inertias"].start + 9 * i
+            first, turn = self.at["inertias"].start + 9 * i, quaternion_to_matrix(mechanism.central[i, :4])
             change[first : first + 9] = (turn.T @ inertia @ turn).reshape(10, 9).T
             found.append(change)
         return np.concatenate(found, axis=1)
@@ -106,6 +96,28 @@ class NumberColumns:
         for sign in (1.0, -1.0):
             centers = self.mechanism.central[:, 4:].copy()
             centers[i] = com + sign * axis
-            numbers = SystemNumbers(self.mechanism.system, self.mechanism, centers)
+            numbers = SystemNumbers(self.mechanism.system, self.mechanism, self.known, centers)
             both.append(np.concatenate(list(self._of(numbers, self.kinematics).values())))
         return np.subtract(*both, out=np.zeros(self.count), where=both[0] != both[1]) / 2.0
+
+
+class NumberFamily(Family):
+    """The numbers of a system that depends on parameters: nothing else is prepared."""
+
+    def __init__(self, family: Family, columns: NumberColumns):
+        self.build, self.values, self.sprung = family.build, family.values, family.sprung
+        self.of_columns, self.base = columns, columns.numbers
+
+    def member(self, changed: Mapping[str, np.ndarray], name: str) -> SystemNumbers:
+        made, columns = self.made(changed), self.of_columns
+        numbers = SystemNumbers(getattr(made, "system", made), columns.mechanism, columns.known)
+        require_same_constants(self.base, numbers, name)
+        same = zip(self.base.form, numbers.form, strict=True)
+        if numbers.bodies != self.base.bodies or not all(np.array_equal(one, other) for one, other in same):
+            raise changes_structure(name)
+        return numbers
+
+
+def _geometry(numbers: SystemNumbers) -> list[tuple[Any, ...]]:
+    """What the tree's poses depend on."""
+    return [tuple(getattr(joint, name) for name in GEOMETRY) for joint in numbers.system.joints]
