@@ -15,7 +15,7 @@ from tests.absolute.implicit.test_fours import tops
 from tests.absolute.test_constraints import a_custom_link, a_distance, a_line, a_plane
 from tests.absolute.test_constraints import held as held_by
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with
-from tests.simulation.test_gradient_bodies import Case, Loop, alpha
+from tests.simulation.test_gradient_bodies import ARM_START, OF_BODY, Case, Loop, alpha, arm, linkage, with_numbers
 
 AMOUNTS = {"places": 0.0, "turns": 0.0, "springs": 0.0, "laws": 0.0, "axes": 0.0, "centers": 0.0}
 
@@ -127,3 +127,73 @@ def test_numbers_of_bushings(method):
     system = tops(3)
     more = {"method": method, "step": 0.002, "span": 0.02, "v": [1.0, 20.0, -2.0] * 3, "size": 1e-3}
     Case(lambda **given: shaken(system, **given), parameters=AMOUNTS, **more).agree(changing(system), apart=True)
+
+
+def seeing(k: float = 2.0, at: float = 0.4, length: float = 0.5) -> ch.System:
+    """Two hinges; laws along one and between two points see the other, and how far two frames are from each other."""
+    bodies = [ch.Body(name, 1.0, (0.02, 0, -length / 2), (0.02, 0.03, 0.01)) for name in ("upper", "lower")]
+    joints = [
+        ch.revolute("A", "ground", "upper", axis=(0, 1, 0)),
+        ch.revolute("B", "upper", "lower", axis=(1, 0, 0), at=(0, 0, -length)),
+    ]
+    frames = [ch.Frame("tip", "lower", (0, 0.1, -at)), ch.Frame("hook", "ground", (0.3, 0, at))]
+    law, pull = "-k * q('B') * v('B') + 3 * distance('tip', 'hook')", "k * distance - speed + q('B')"
+    given: Any = {"parameters": {"k": k}}
+    forces = [
+        ch.JointForce("law", "A", law, **given),
+        ch.TwoPointForce("pull", ("upper", "ground"), pull, points=((0, 0, at), (1, 0, 0)), **given),
+    ]
+    return ch.System(bodies, joints, frames, forces=forces)
+
+
+@pytest.mark.parametrize("method", ["rk4", pytest.param(alpha(), marks=pytest.mark.study)])
+def test_numbers_of_what_laws_see(method):
+    values = {"k": 2.0, "at": 0.4, "length": 0.5}
+    Case(seeing, [0.4, -0.3], [1.0, 2.0], values, method=method, span=0.06).agree(tuple(values), apart=True)
+
+
+@pytest.mark.parametrize("method", ["rk4", alpha()])
+def test_bodies_of_a_loop(method):
+    """The tree moves as the center of mass does, but what it shows, and the closing of the loop, stay."""
+    given = linkage()
+    system = replace(given, bodies=[replace(body, inertia=(0.04, 0.05, 0.06)) for body in given.bodies])
+    mechanism = system.compile()
+    q = mechanism.assemble(None)
+    v = mechanism.consistent_velocities(q, np.random.default_rng(3).normal(size=mechanism.nv))
+
+    def build(change):
+        return with_numbers(system, change, system.gravity)
+
+    case = Loop(build, q, v, {"change": np.zeros((3, 10))}, method=method, span=0.05)
+    found, by = case.agree(("change",)), ch.gradient(case.run(), case.total, by="bodies")["bodies"]
+    assert np.abs(OF_BODY * by - found["change"]).max() < 1e-11 * np.abs(found["change"]).max()
+
+
+@pytest.mark.parametrize("method", ["rk4", alpha()])
+def test_dampers_and_friction_that_come_from_zero(method):
+    """Compared with the gradient beside zero, where there is a table for them."""
+
+    def build(damping=0.0, friction=0.0):
+        system = arm(damping=0.05)
+        first, second = system.joints
+        return replace(system, joints=[first, replace(second, damping=damping, friction=friction, friction_speed=1.0)])
+
+    at, beside = (
+        ch.gradient(case.run(), case.total, by=tuple(case.parameters), system=build, parameters=case.parameters)
+        for case in (
+            Case(build, *ARM_START, {"damping": x, "friction": x}, method=method, control=[0.4]) for x in (0.0, 1e-9)
+        )
+    )
+    for name in ("damping", "friction"):
+        assert at[name] == pytest.approx(beside[name], rel=1e-7)
+        assert at[name] != 0.0
+
+
+def test_rotors_that_come_from_zero():
+    def build(armature):
+        system = arm()
+        return replace(system, joints=[system.joints[0], replace(system.joints[1], armature=armature)])
+
+    case = Case(build, *ARM_START, {"armature": 0.0}, method="rk4", control=[0.4])
+    with pytest.raises(ValueError, match="changes the structure of the system"):
+        ch.gradient(case.run(), case.total, by="armature", system=build, parameters=case.parameters)

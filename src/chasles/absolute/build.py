@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 
 def make_tiles(
-    mechanism: CentralFrames, builder: TileBuilder, feedback: bool, known: dict[tuple[Any, ...], list[Tile]] | None = None
+    mechanism: CentralFrames,
+    builder: TileBuilder,
+    feedback: bool,
+    known: dict[tuple[Any, ...], list[Tile]] | None = None,
 ) -> list[Tile]:
-    """Those of the joints, then of the constraints, then of the rotors. feedback: of the violation, by Baumgarte. known:
-    those of joints that were made before."""
+    """Those of the joints, then of the constraints, then of the rotors. feedback: of the violation, by Baumgarte.
+    known: those of joints that were made before."""
     tiles: list[Tile] = []
     known = {} if known is None else known
 
@@ -37,8 +40,8 @@ def make_tiles(
         return known[key]
 
     def of_joint(joint: Joint, first: int, second: int, special: bool) -> list[Tile]:
-        ends = (joint.parent, joint.parent_frame), (joint.child, joint.child_frame)
-        return joint_tiles(joint, first, second, *(mechanism._central(*end) for end in ends), special)
+        on_first = mechanism._central(joint.parent, joint.parent_frame)
+        return joint_tiles(joint, first, second, on_first, mechanism._central(joint.child, joint.child_frame), special)
 
     for joint in mechanism.system.joints:
         first, second = mechanism._index.get(joint.parent, -1), mechanism._index[joint.child]

@@ -36,7 +36,9 @@ def parts_of(p_at, p_size, values_at, of_joints_at, counted_at, rates_at, states
 
 
 @native
-def springs_and_joints(t, p_at, p_size, values_at, of_joints_at, counted_at, rates_at, states_at, wrenches_at, scratch_at):
+def springs_and_joints(
+    t, p_at, p_size, values_at, of_joints_at, counted_at, rates_at, states_at, wrenches_at, scratch_at
+):
     """Add springs, wrenches and what acts along joints to the wrenches (torque and force in the bodies)."""
     forces, values, of_joints, counted, rates, states, wrenches, scratch = parts_of(
         p_at, p_size, values_at, of_joints_at, counted_at, rates_at, states_at, wrenches_at, scratch_at

@@ -195,8 +195,8 @@ def _axes(joint: Joint) -> np.ndarray:
 def act_on(
     system: System, places: Places, counted: list[Counted], inputs: bool, every_angle: bool, sprung: bool = False
 ) -> tuple[Acting, Joints]:
-    """The tables of all forces, and of the joints that some of them act on. sprung: whether these are all joints, with a
-    place for springs and dampers.
+    """The tables of all forces, and of the joints that some of them act on. sprung: whether these are all joints, with
+    a place for springs and dampers.
 
     In the table are springs and wrenches, then the joints that are looked at, then the laws that these refer to.
     """

@@ -157,7 +157,8 @@ class BodyGradient:
     @cached_property
     def _by_columns(self) -> np.ndarray:
         """The gradient by all that changes numbers."""
-        assert self.columns is not None and self.pull is not None
+        assert self.columns is not None
+        assert self.pull is not None
         self.pull.add_shown(self.saved, self._of_joints(self.by_turns), self._of_joints(self.by_speeds))
         if self._start.independent is not None:
             self.pull.add(self._start.closed_account)
@@ -204,8 +205,8 @@ class BodyAdjoint(BodyGradient):
                     part[first] += more[0]
         self.turn, self.v = kicks[0][0], kicks[1][0]
         if self.pull is not None:
-            for part in parts:
-                self.pull.add(part)
+            for account in parts:
+                self.pull.add(account)
 
     def _period(self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]) -> list[Weighed]:
         """The steps between some points, under one input: states with the weights of their residuals. kicks: cotangents

@@ -10,6 +10,7 @@ import numpy as np
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.numbers import PARTS, SystemNumbers, same_sign
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 from chasles.screw import inertia as spatial
 from chasles.simulation.actuation import Actuation
@@ -92,13 +93,14 @@ class NumberColumns:
 
     def _with_center(self, i: int, com: np.ndarray, axis: np.ndarray) -> np.ndarray:
         """How numbers change as the center of a body moves along an axis."""
-        both = []
+        both: list[np.ndarray] = []
         for sign in (1.0, -1.0):
             centers = self.mechanism.central[:, 4:].copy()
             centers[i] = com + sign * axis
             numbers = SystemNumbers(self.mechanism.system, self.mechanism, self.known, centers)
             both.append(np.concatenate(list(self._of(numbers, self.kinematics).values())))
-        return np.subtract(*both, out=np.zeros(self.count), where=both[0] != both[1]) / 2.0
+        ahead, behind = both
+        return np.subtract(ahead, behind, out=np.zeros(self.count), where=ahead != behind) / 2.0
 
 
 class NumberFamily(Family):
@@ -110,7 +112,8 @@ class NumberFamily(Family):
 
     def member(self, changed: Mapping[str, np.ndarray], name: str) -> SystemNumbers:
         made, columns = self.made(changed), self.of_columns
-        numbers = SystemNumbers(getattr(made, "system", made), columns.mechanism, columns.known)
+        system = made if isinstance(made, System) else made.system
+        numbers = SystemNumbers(system, columns.mechanism, columns.known)
         require_same_constants(self.base, numbers, name)
         same = zip(self.base.form, numbers.form, strict=True)
         if numbers.bodies != self.base.bodies or not all(np.array_equal(one, other) for one, other in same):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates
-from chasles.absolute.coloring import force_rows
 from chasles.absolute.force_duals import acting_address
 from chasles.absolute.joint_force import FRAMES, FREEDOM, JOINT
 from chasles.absolute.numbers import SystemNumbers
@@ -40,7 +39,7 @@ from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.simulation.adjoint.pull_numbers import BLOCK, OF_FORCE, OF_JOINT, OF_TILE, ROOM, pull_numbers
 from chasles.simulation.adjoint.pull_state import ACCOUNT
-from chasles.simulation.adjoint.weights import Weighed
+from chasles.simulation.adjoint.weights import Weighed, Weights
 from chasles.simulation.tree.tangent import put_tangents
 
 TINY = 1e-300  # friction that comes from zero: laws leave it out where it is zero
@@ -125,7 +124,8 @@ class NumberPull:
         used = np.any([part.any(axis=1) for part in weights], axis=0)
         if not used.any():
             return
-        states, weights = (type(x)(*(part[used] for part in x)) for x in (states, weights))
+        states = MovingStates(*(part[used] for part in states))
+        weights = Weights(*(part[used] for part in weights))
         count = len(states.t)
         shift = np.zeros((count, n, 6))
         if weights.shift.any():
@@ -173,7 +173,6 @@ class NumberPull:
         parts = {name: MECHANISM.part(given, name) for name in MECHANISM.elements}
         constants, self.laws = on_duals(numbers.constants, numbers.tiles, self.mechanism.laws, varied=True)
         every = np.concatenate([constants, numbers.forces.values, numbers.joint_tables.numbers])
-        every[: len(constants)] = constants
         parts |= {
             "table": np.concatenate([table[: FORCES.size], np.zeros(FORCE.size, dtype=np.int64), rows.ravel()]),
             "constants": constants,
@@ -181,7 +180,8 @@ class NumberPull:
             "joints": joints,
             "joint_numbers": numbers.joint_tables.numbers,
         }
-        packed = MECHANISM.pack(**parts, **{name: int(head[getattr(MECHANISM.head, name)]) for name in MECHANISM.values})
+        values = {name: int(head[getattr(MECHANISM.head, name)]) for name in MECHANISM.values}
+        packed = MECHANISM.pack(**parts, **values)
         lifted = buffer(len(every))
         lifted[::WIDTH] = every
         for row in joints[joints[:, JOINT.passive] > 0]:
@@ -226,18 +226,18 @@ class NumberPull:
             return found
 
         for k, row in enumerate(rows[: table[FORCES.count]]):
-            places, bodies, kind = [own[k], *seen(row)], (row[FORCE.first], row[FORCE.second]), int(row[FORCE.kind])
+            given, bodies, kind = [own[k], *seen(row)], (row[FORCE.first], row[FORCE.second]), int(row[FORCE.kind])
             if kind == ON_JOINT:
                 joint = joints[row[FORCE.first]]
                 bodies = joint[JOINT.first], joint[JOINT.second]
                 first, size = self.edges[2] + joint[JOINT.passive], PASSIVE.size * joint[JOINT.velocities]
                 passive = np.arange(first, first + size) if joint[JOINT.passive] else np.zeros(0, dtype=int)
-                places += [frames[row[FORCE.first]], passive]
+                given += [frames[row[FORCE.first]], passive]
                 for law in range(joint[JOINT.laws], joint[JOINT.laws] + joint[JOINT.count]):
-                    places += [own[law], *seen(rows[law])]
+                    given += [own[law], *seen(rows[law])]
             elif kind not in (SPRING, BUSHING, ROD):
                 bodies = row[FORCE.first], -1
-            every = np.unique(np.concatenate(places))
+            every: np.ndarray = np.unique(np.concatenate(given))
             if self.changes[every].any():
                 call = acting_address(kind if kind in (BUSHING, ROD) else SPRING, varied=True)
                 yield Block(OF_FORCE, k + 1, 0, bodies, call, every)

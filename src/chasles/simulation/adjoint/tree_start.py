@@ -102,7 +102,7 @@ class TreeStart:
     def cotangents(self) -> np.ndarray:
         """Cotangents (13 bodies) of the numbers of the bodies' poses, and of their velocities, at the start: where
         parameters move the tree."""
-        adjoint, residuals, n = self.adjoint, self.adjoint.residuals, self.adjoint.n
+        adjoint, residuals = self.adjoint, self.adjoint.residuals
         turn, v = adjoint.turn.copy(), adjoint.v.copy()
         if self.independent is not None:
             states, weights = self.closed_account
