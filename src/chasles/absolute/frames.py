@@ -25,7 +25,8 @@ class CentralFrames:
         self.system, self.spaces = system, dict(spaces)
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
-        for body in system.bodies:
+        positive = np.linalg.eigvalsh(np.array([body.inertia for body in system.bodies]).reshape(-1, 3, 3))[:, 0] > 0
+        for body, solid in zip(system.bodies, positive, strict=True):
             if isinstance(body, RodLink) and not body.mass > 0:
                 refuse_modes(system)
             if isinstance(body, RodNode) and not (body.mass > 0 and min(np.diag(body.inertia)) > 0):
@@ -33,7 +34,7 @@ class CentralFrames:
                     f"node {body.name!r} of a rod has mass {body.mass:g} and moments {np.diag(body.inertia).tolist()}: "
                     "a motion needs both positive; give the material a density, or the section a mass and moments"
                 )
-            if not (body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0):
+            if not (body.mass > 0 and solid):
                 raise ValueError(
                     f"body {body.name!r} has mass {body.mass:g} and inertia {body.inertia}: in absolute coordinates "
                     "every body needs a mass and a positive inertia; a point mass can be a small ball, "

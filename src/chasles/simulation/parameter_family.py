@@ -29,7 +29,7 @@ FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 /
 LOWER_CENTRAL = (3 / 4, -3 / 20, 1 / 60, 0.0)  # the same points, order six
 LOWER_FORWARD = (-363 / 140, 7.0, -21 / 2, 35 / 3, -35 / 4, 21 / 5, -7 / 6, 1 / 7, 0.0)  # and order seven
 ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
-MANY = 6  # numbers from which on they are compared together
+MANY = 4  # numbers from which on they are compared together
 AGREEMENT = 1e-7  # of two results, relative to the largest derivative
 
 
@@ -82,53 +82,65 @@ class Family:
     def columns(self, names: Iterable[str], function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivatives (count, numbers) of a function of the mechanism by all numbers of some parameters.
 
-        Differences over two points each, which are exact for polynomials of second order, are compared with a formula
-        of eighth order along all numbers together; what disagrees is found by itself (`derivative`)."""
+        Most are linear, so that one point each is enough, or two if they are of second order: a formula of eighth order
+        along all numbers together tells. What disagrees with it is found by itself (`derivative`)."""
         every = [(name, k) for name in names for k in range(self.values[name].size)]
         lines = [self.along(name, k, function) for name, k in every]
-        sizes = np.array([self.size(name, k) for name, k in every])
+        sizes = [self.size(name, k) for name, k in every]
         found: list[np.ndarray | None] = [None] * len(every)
         if len(every) >= MANY:
-            for k, (line, h) in enumerate(zip(lines, sizes, strict=True)):
-                found[k] = _of_pair(line, h)
-            self._compare(every, sizes, found, function)
+            for k, column in self._simple(every, lines, sizes, function).items():
+                found[k] = column
         for k, (name, index) in enumerate(every):
             if found[k] is None:
                 found[k] = self._derivative(name, index, lines[k])
         return np.array(found).reshape(len(every), -1).T
 
-    def _compare(
+    def _simple(
         self,
         every: list[tuple[str, int]],
-        sizes: np.ndarray,
-        found: list[np.ndarray | None],
+        lines: list[Callable[[float], np.ndarray]],
+        sizes: list[float],
         function: Callable[[Any], np.ndarray],
-    ) -> None:
-        """Leave out the derivatives that a formula of higher order along all of them does not confirm."""
-        chosen = [k for k, one in enumerate(found) if one is not None]
-        way = sizes[chosen] * np.random.default_rng(0).uniform(0.5, 1.0, len(chosen))
-        parts = np.array([found[k] for k in chosen]).reshape(len(chosen), -1) * way[:, None]
+    ) -> dict[int, np.ndarray]:
+        """The columns that differences over one or two points give, as those along all of them confirm."""
+        first = {k: _of_step(line, h) for k, (line, h) in enumerate(zip(lines, sizes, strict=True))}
+        columns = {k: column for k, column in first.items() if column is not None}
+        chosen = list(columns)
+        if not chosen:
+            return {}
+        way = np.array([sizes[k] for k in chosen]) * np.random.default_rng(0).uniform(0.5, 1.0, len(chosen))
+        before: list[Any] = []
 
         def at(offset: float) -> np.ndarray:
             changed = {name: value.copy() for name, value in self.values.items()}
             for k, step in zip(chosen, way, strict=True):
                 changed[every[k][0]].flat[every[k][1]] += offset * step
-            return function(self.member(changed, every[chosen[0]][0]))
+            mechanism = self.member(changed, every[chosen[0]][0])
+            if before and _other_function(before[0], mechanism) is not None:
+                raise ValueError("some parameter is in a function")  # which one is found one by one
+            before[:] = [mechanism]
+            return function(mechanism)
 
-        off = np.ones(parts.shape[1], dtype=bool)
         try:
-            pairs = [_minus(at(k), at(-k)) for k in range(1, 5)]
-            size = np.abs(function(self.base))
-            rounding = ROUNDING * np.where(np.isfinite(size), size, 0.0) + ALIKE * np.abs(parts).sum(axis=0)
-            off = np.abs(np.tensordot(CENTRAL, pairs, 1) - parts.sum(axis=0)) > 4 * rounding
+            wanted = np.tensordot(CENTRAL, [_minus(at(k), at(-k)) for k in range(1, 5)], 1)
         except NoDerivativeError:
             raise
         except ValueError:
-            pass
-        moved = parts[:, off] != 0.0
-        doubtful = moved.any(axis=1) | (not moved.any(axis=0).all())
-        for k in np.array(chosen, dtype=int)[doubtful]:
-            found[k] = None
+            return {}
+        base = np.abs(function(self.base))
+        rounding = ROUNDING * np.where(np.isfinite(base), base, 0.0)
+        for further in (_of_pair, None):
+            parts = np.array([columns[k] * step for k, step in zip(chosen, way, strict=True)])
+            sums, most = parts.sum(axis=0), rounding + ALIKE * np.abs(parts).sum(axis=0)
+            moved = parts[:, np.abs(wanted - sums) > 4 * most] != 0.0
+            doubtful = moved.any(axis=1) | (not moved.any(axis=0).all())
+            for k in (k for k, doubt in zip(chosen, doubtful, strict=True) if doubt):
+                column = None if further is None else further(lines[k], sizes[k])
+                if column is None:
+                    return {k: columns[k] for k, doubt in zip(chosen, doubtful, strict=True) if not doubt}
+                columns[k] = column
+        return columns
 
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
@@ -172,7 +184,8 @@ class Family:
             shifted.flat[index] += offset
             mechanism = self.member({name: shifted}, name)
             for one in before:  # the base may have run, and its functions may keep a memory
-                _require_same_functions(one, mechanism, name)
+                if (law := _other_function(one, mechanism)) is not None:
+                    raise _constant_in_a_law(name, law)
             before[:] = [mechanism]
             return function(mechanism)
 
@@ -183,17 +196,33 @@ class Family:
     ) -> np.ndarray:
         """Derivative of the numbers of the mechanism, which end with those of its forces, and of the generalized forces
         of `control`."""
+        change = self.derivative(name, index, lambda made: np.concatenate([numbers(made), control(made)]))
+        self._require_switched_on(name, change, numbers)
+        return change
 
-        def tables(mechanism: Any) -> np.ndarray:
-            return np.concatenate([numbers(mechanism), control(mechanism)])
+    def table_columns(
+        self,
+        names: Iterable[str],
+        numbers: Callable[[Any], np.ndarray],
+        control: Callable[[Any], np.ndarray] = lambda mechanism: np.empty(0),
+    ) -> np.ndarray:
+        """The same by all numbers of some parameters, (count, numbers)."""
+        every = [name for name in names for _ in range(self.values[name].size)]
+        found = self.columns(names, lambda made: np.concatenate([numbers(made), control(made)]))
+        for name, change in zip(every, found.T, strict=True):
+            self._require_switched_on(name, change, numbers)
+        return found
 
-        change, base = self.derivative(name, index, tables), self.base
+    def _require_switched_on(self, name: str, change: np.ndarray, numbers: Callable[[Any], np.ndarray]) -> None:
+        """ValueError if a parameter brings in something that the force laws leave out where it is zero."""
+        base = self.base
         if not base.tables.acting.table[FORCES.passive]:  # no joint has a spring, damper, friction or stop
-            return change
-        first = len(numbers(base)) - len(base.tables.acting.values)
+            return
+        found = numbers(base)
+        first = len(found) - len(base.tables.acting.values)
         own = slice(first, first + base.tables.sizes["nv"] * PASSIVE.size)
-        now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
-        for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
+        now, then = (x[own].reshape(-1, PASSIVE.size) for x in (found, change))
+        for what in ("friction", "stop_stiffness"):
             column = getattr(PASSIVE, what)
             lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
             if lost.any():
@@ -202,7 +231,16 @@ class Family:
                     f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
                     "switched off; start from a small positive value"
                 )
-        return change
+
+
+def _of_step(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
+    """Difference to one point; None where the system does not exist there."""
+    try:
+        return _minus(at(h), at(0.0)) / h
+    except NoDerivativeError:
+        raise
+    except ValueError:
+        return None
 
 
 def _of_pair(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
@@ -261,11 +299,11 @@ def _constant_in_a_law(name: str, law: Law) -> NoDerivativeError:
     )
 
 
-def _require_same_functions(one: Any, other: Any, name: str) -> None:
-    """ValueError if a parameter is in what Python functions hold: in arrays, objects or `functools.partial`."""
-    for law, another in zip(_laws(one), _laws(other), strict=False):
-        if law.in_python and not same_function(law.function, another.function):
-            raise _constant_in_a_law(name, law)
+def _other_function(one: Any, other: Any) -> Law | None:
+    """A law whose Python function holds something else in one of two mechanisms: in arrays, objects or
+    `functools.partial`."""
+    pairs = zip(_laws(one), _laws(other), strict=False)
+    return next((a for a, b in pairs if a.in_python and not same_function(a.function, b.function)), None)
 
 
 def require_same_constants(base: Any, other: Any, name: str) -> None:

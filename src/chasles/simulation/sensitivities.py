@@ -307,11 +307,7 @@ def _columns(
     for name in wrt:
         if name in names:
             assert family is not None
-            changes = [
-                family.table_derivative(name, k, numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
-                for k in range(family.values[name].size)
-            ]
-            both = np.array(changes).reshape(len(changes), count + periods * nv).T
+            both = family.table_columns([name], numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
             shift, forces = both[:count], both[count:].reshape(periods, nv, -1)
             found[name] = start.follow(np.concatenate([shift, forces[0]])), shift, forces
         elif name in ("q", "v"):

@@ -203,12 +203,9 @@ class Adjoint(BackwardSweep):
 
     def _shifts(self) -> np.ndarray:
         """How the numbers of the mechanism change with parameters, (count, m)."""
-        columns = []
-        for name in self.names:
-            assert self.family is not None
-            for k in range(self.family.values[name].size):
-                columns.append(self.family.table_derivative(name, k, numbers_of, lambda mechanism: np.empty(0)))
-        return np.array(columns).reshape(len(columns), len(self.tables.constants)).T
+        if self.family is None or not self.names:
+            return np.zeros((len(self.tables.constants), 0))
+        return self.family.table_columns(self.names, numbers_of)
 
     # ------------------------------------------------------------ cotangents of points
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.numbers import PARTS, SystemNumbers, same_sign
+from chasles.force.passive import PASSIVE
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
@@ -68,7 +70,20 @@ class NumberColumns:
         """By all numbers of some parameters, one after the other."""
         found = NumberFamily(family, self).columns(names, self.of)
         self.numbers.from_squares(found[self.at["constants"]])
+        self._require_stops(found[self.at["joint_numbers"]])
         return found
+
+    def _require_stops(self, changes: np.ndarray) -> None:
+        """ValueError if a parameter brings in a stop from zero: laws leave it out where it is zero."""
+        tables = self.numbers.joint_tables
+        for joint, row in zip(tables.order, tables.rows, strict=True):
+            first = row[JOINT.passive] + PASSIVE.stop_stiffness
+            own = first + PASSIVE.size * np.arange(joint.nv if row[JOINT.passive] else 0)
+            if changes[own][tables.numbers[own] == 0.0].any():
+                raise ValueError(
+                    f"gradient: a parameter brings in the stop_stiffness of joint {joint.name!r} from zero, where it "
+                    "is switched off; start from a small positive value"
+                )
 
     def by_gravity(self) -> np.ndarray:
         return np.eye(self.count)[:, self.at["gravity"]]
@@ -93,14 +108,11 @@ class NumberColumns:
 
     def _with_center(self, i: int, com: np.ndarray, axis: np.ndarray) -> np.ndarray:
         """How numbers change as the center of a body moves along an axis."""
-        both: list[np.ndarray] = []
-        for sign in (1.0, -1.0):
-            centers = self.mechanism.central[:, 4:].copy()
-            centers[i] = com + sign * axis
-            numbers = SystemNumbers(self.mechanism.system, self.mechanism, self.known, centers)
-            both.append(np.concatenate(list(self._of(numbers, self.kinematics).values())))
-        ahead, behind = both
-        return np.subtract(ahead, behind, out=np.zeros(self.count), where=ahead != behind) / 2.0
+        centers = self.mechanism.central[:, 4:].copy()
+        centers[i] = com + axis
+        numbers = SystemNumbers(self.mechanism.system, self.mechanism, self.known, centers)
+        there = np.concatenate(list(self._of(numbers, self.kinematics).values()))
+        return np.subtract(there, self.flat, out=np.zeros(self.count), where=there != self.flat)
 
 
 class NumberFamily(Family):
