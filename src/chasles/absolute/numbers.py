@@ -41,8 +41,7 @@ class SystemNumbers(CentralFrames):
     ):
         """known: tiles of joints that do not change from one system to the next. centers: where central frames are
         instead of at the centers of mass, (bodies, 3)."""
-        super().__init__(as_couplings(system), base.spaces)
-        self.central[:, :4] = base.central[:, :4]
+        super().__init__(as_couplings(system), base.spaces, base.central[:, :4])
         if centers is not None:
             self.central[:, 4:] = centers
         places = self._places()

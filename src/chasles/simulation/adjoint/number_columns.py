@@ -33,7 +33,7 @@ class NumberColumns:
         self.numbers = SystemNumbers(mechanism.system, mechanism, self.known)
         self.tree = spanning_tree(mechanism)[0]
         self.kinematics, self.geometry = self._kinematics(self.tree), _geometry(self.numbers)
-        self.units = mechanism.state(*self.kinematics)[0][:, :4]
+        self.poses, self.velocities = mechanism.state(*self.kinematics)
         base = self._of(self.numbers, self.kinematics)
         edges = np.cumsum([0, *(len(part) for part in base.values())]).tolist()
         self.at = {name: slice(*edge) for name, *edge in zip(EVERY, edges, edges[1:], strict=False)}
@@ -57,8 +57,11 @@ class NumberColumns:
         return tree.poses(q, bodies), tree.twists(q, v, bodies)
 
     def _of(self, numbers: SystemNumbers, kinematics: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
-        poses, velocities = numbers.state(*kinematics)
-        poses[:, :4] = same_sign(poses[:, :4], self.units)
+        if kinematics is self.kinematics and np.array_equal(numbers.central, self.numbers.central):
+            poses, velocities = self.poses, self.velocities
+        else:
+            poses, velocities = numbers.state(*kinematics)
+            poses[:, :4] = same_sign(poses[:, :4], self.poses[:, :4])
         tables = numbers.joint_tables
         actuation = Actuation(numbers.system, tables.velocities, tables.nv, self.order)
         more = poses.ravel(), velocities.ravel(), actuation.numbers
