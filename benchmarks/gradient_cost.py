@@ -109,8 +109,8 @@ def main() -> None:
         found = by_parameters(method)
         state, some, every = (found[name] / found["run"] for name in ("state", "few", "many"))
         print(
-            f"absolute coordinates, {method}: run {1e3 * found['run']:.2f} ms, gradient / run: {state:.1f} by the state "
-            f"and inputs, {some:.1f} by {few} parameters, {every:.1f} by {many}"
+            f"absolute coordinates, {method}: run {1e3 * found['run']:.2f} ms, gradient / run: {state:.1f} by the "
+            f"state and inputs, {some:.1f} by {few} parameters, {every:.1f} by {many}"
         )
 
 

@@ -16,6 +16,7 @@ from tests.absolute.test_constraints import a_custom_link, a_distance, a_line, a
 from tests.absolute.test_constraints import held as held_by
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with
 from tests.simulation.test_gradient_bodies import ARM_START, OF_BODY, Case, Loop, alpha, arm, linkage, with_numbers
+from tests.simulation.test_sensitivities_closed import rolling
 
 AMOUNTS = {"places": 0.0, "turns": 0.0, "springs": 0.0, "laws": 0.0, "axes": 0.0, "centers": 0.0}
 
@@ -197,3 +198,25 @@ def test_rotors_that_come_from_zero():
     case = Case(build, *ARM_START, {"armature": 0.0}, method="rk4", control=[0.4])
     with pytest.raises(ValueError, match="changes the structure of the system"):
         ch.gradient(case.run(), case.total, by="armature", system=build, parameters=case.parameters)
+
+
+@pytest.mark.parametrize("stabilization", ["projection", pytest.param("baumgarte", marks=pytest.mark.study)])
+@pytest.mark.parametrize("space", ["SE3", pytest.param("SO3xR3", marks=pytest.mark.study)])
+@pytest.mark.parametrize("step", [0.05, pytest.param(0.01, marks=pytest.mark.study)])
+def test_rolling(step, space, stabilization):
+    """A disc with a pendulum: places follow the gap alone, velocities all three rows."""
+    values = {"radius": 0.2, "slope": 0.3}
+    mechanism = rolling(**values).compile()
+    q = mechanism.assemble(mechanism.neutral())
+    v = mechanism.consistent_velocities(q, np.random.default_rng(3).normal(size=mechanism.nv))
+    more = {"stabilization": stabilization, "space": space, "size": 3e-3, "bar": 3e-12}
+    case = Loop(rolling, q, v, values, method="rk4", span=0.2, step=step, **more)
+    case.agree(("q", "v", *values))
+
+
+def test_rolling_by_an_implicit_method():
+    mechanism = rolling().compile()
+    q, v = mechanism.assemble(mechanism.neutral()), np.zeros(mechanism.nv)
+    run = ch.simulate(rolling(), (0.0, 0.02), q, v, coordinates="absolute", method=alpha(), step=0.01)
+    with pytest.raises(ValueError, match="with rolling and constraints of velocities alone, methods are explicit"):
+        ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))

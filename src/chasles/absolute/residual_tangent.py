@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 
 from chasles.absolute.forces import set_states
-from chasles.absolute.joint_force import FRAMES, JOINT, SCREWS, SPOT, place_of, spot_joint
+from chasles.absolute.joint_force import FRAMES, JOINT, SCREWS, SPOT, place_of, spot_joint, store_turns
 from chasles.absolute.kkt import (
     POSE,
     TWIST,
@@ -163,7 +163,8 @@ def residuals(
 ):
     """(motion, shift, place, speed, change, velocities of joints) of a state; q, v, numbers of forces, work and out are
     duals. acting: addresses of what adds forces (`force_duals`); forced: whether they and gravity act, 1 or 0; -1 asks
-    for velocities of the joints alone. If there is no place for these (out_size), they are left out."""
+    for velocities of the joints alone, and how their coordinates change (`joint_force.store_turns`). If there is no
+    place for these (out_size), they are left out."""
     integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables, forces = tables_of(p), forces_of(p)
     n, nt, count = tables.n, tables.nt, integers[HEAD.n_angles]
@@ -196,8 +197,12 @@ def residuals(
             store_motion(tables, space, forced, rate, lam, zeta, i, out)
         store_tiles(tables, space, rate, out, 12 * n)
     at = 12 * n + 9 * nt
+    turns = (at + out_size) // 2 if forced < 0 else out_size
     for j in range(integers[HEAD.n_joints] if out_size > at else 0):
         spot_joint(forces.joints, forces.joint_numbers, j, space.states, space.counted, space.scratch)
+        if turns < out_size:
+            store_turns(forces.joints, j, space.scratch, out, turns)
+            turns += forces.joints[j * JOINT.size + JOINT.velocities]
         for i in range(forces.joints[j * JOINT.size + JOINT.velocities]):
             out[at] = space.scratch[SPOT.v + i]
             at += 1

@@ -40,8 +40,16 @@ def refuse_bodies(run: Run) -> None:
         raise ValueError('gradient: spatial velocities are not differentiated; simulate with trivialization="left"')
     if run.dynamics.tree_order.floating:
         raise ValueError(f"gradient: a loop floats that no joint holds to the ground; give it a free joint, {instead}")
-    if nonholonomic_rows(run.dynamics, run.solution.y[0], float(run.t[0])).any():
-        raise ValueError(f"gradient: rolling and constraints of velocities alone need joint coordinates; {instead[3:]}")
+    if isinstance(method, GeneralizedAlpha) and slipping_rows(run).any():
+        raise ValueError(
+            "gradient: with rolling and constraints of velocities alone, methods are explicit, not "
+            f'{method}; take one, such as "rk4"'
+        )
+
+
+def slipping_rows(run: Run) -> np.ndarray:
+    """Rows (tiles, 3) of equations between velocities alone."""
+    return nonholonomic_rows(run.dynamics, run.solution.y[0], float(run.t[0]))
 
 
 class BodyGradient:

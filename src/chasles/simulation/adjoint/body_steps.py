@@ -15,7 +15,7 @@ from chasles.absolute.tables import FIELD, HEAD
 from chasles.constraint.projection import SPEED_SWEEPS, SWEEPS
 from chasles.integrate.explicit_layout import SET
 from chasles.simulation.adjoint.answer import Answer
-from chasles.simulation.adjoint.bodies import BodyGradient
+from chasles.simulation.adjoint.bodies import BodyGradient, slipping_rows
 from chasles.simulation.adjoint.body_pull import pull_addresses
 from chasles.simulation.adjoint.projection_pull import FURTHER
 from chasles.simulation.adjoint.pull_memory import pull_memory
@@ -80,7 +80,7 @@ class BodySteps(BodyGradient, BackwardSweep):
         staged = bool(mechanism.tiles and refined and not any(mechanism.baumgarte))
         stages = int(step.stepper.settings[SET.stages])
         rows = 0 if self.pull is None else STEPS * (stages * (1 + MOST * staged) + MOST)
-        self.memory, addresses = pull_memory(self.residuals, staged, rows), pull_addresses()
+        self.memory, addresses = pull_memory(self.residuals, staged, rows, slipping_rows(self.run)), pull_addresses()
         integers = self.memory.view(np.int64)
         integers[PULL.sweeps], integers[PULL.differentiate] = addresses.sweeps, addresses.differentiate
         pulls = np.zeros(2, dtype=np.int64)

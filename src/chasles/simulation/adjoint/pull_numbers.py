@@ -8,7 +8,7 @@ wrenches on them. So each is evaluated alone on duals, along three directions at
 from __future__ import annotations
 
 from chasles.absolute.forces import set_states
-from chasles.absolute.joint_force import BALL, JOINT, LOOSE, SPOT, spot_joint
+from chasles.absolute.joint_force import JOINT, SPOT, spot_joint, store_turns
 from chasles.absolute.kkt import set_motion
 from chasles.absolute.residual_tangent import guess_screws
 from chasles.absolute.tables import HEAD, MASS, MECHANISM, forces_of, tables_of
@@ -17,13 +17,12 @@ from chasles.constraint.special import EVALUATE, RATE, TARGET, call_special
 from chasles.constraint.tile_work import TILE_WORK, angle_at, rows_size, set_time, tile_work_at
 from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH
 from chasles.kernel.address import as_integer_array, invoke
-from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale, sub
+from chasles.kernel.algebra import add, cross, dot, mul_t, scale, sub
 from chasles.kernel.dual import TANGENTS, as_duals
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load9, store3
-from chasles.lie import quaternion
 from chasles.simulation.adjoint.pull_state import ACCOUNT, add_products, to_space
 
 # three directions of the numbers of a tile, of a force or of a joint: which of these; the tile, the row of the force or
@@ -187,25 +186,15 @@ def pull_joint(of_joints, forces, n_joints, state, room, block, turns, speeds, f
     """Along directions of the numbers of a joint, whose coordinates and velocities count."""
     j, iv, weights, spot = block[BLOCK.owner], block[BLOCK.other], room.weights, room.scratch
     states, counted, duals = as_duals(room.states), as_duals(room.counted), as_duals(room.scratch)
-    form, nv = forces.joints[j * JOINT.size + JOINT.form], forces.joints[j * JOINT.size + JOINT.velocities]
+    nv = forces.joints[j * JOINT.size + JOINT.velocities]
     set_angles(state, room.counted, 0, 1)
     guess_screws(forces.joints, as_duals(of_joints), n_joints, states, counted, duals)
     spot_joint(forces.joints, as_duals(of_joints), j, states, counted, duals)
+    store_turns(forces.joints, j, duals, duals, SPOT.tau)
     for k in range(nv):
-        weights[k], weights[SPOT.v + k] = -turns[iv + k], -speeds[iv + k]
-    count = nv
-    if form == BALL or form == LOOSE:
-        unit = spot[0], spot[WIDTH], spot[2 * WIDTH], spot[3 * WIDTH]
-        shift = load3(weights, 3, 0.0)
-        turned = quaternion.product(unit, (0.0, weights[0], weights[1], weights[2]))
-        for k in range(4):
-            weights[k] = 2.0 * turned[k]
-        count = 4
-        if form == LOOSE:
-            store3(weights, 4, mul(quaternion.to_matrix(unit), shift))
-            count = 7
-    add_products(weights, 0, count, spot, SPOT.q, found, at)
-    add_products(weights, SPOT.v, nv, spot, SPOT.v, found, at)
+        weights[k], weights[nv + k] = -turns[iv + k], -speeds[iv + k]
+    add_products(weights, 0, nv, spot, SPOT.tau, found, at)
+    add_products(weights, nv, nv, spot, SPOT.v, found, at)
 
 
 @kernel(entry=True, allocates=True)
