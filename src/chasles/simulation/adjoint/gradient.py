@@ -31,6 +31,7 @@ from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, 
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import tangent_addresses
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
@@ -69,6 +70,7 @@ class Gradient:
         return self.parts[name]
 
 
+@spoken_by("gradient", "sensitivities")
 def gradient(
     run: Run,
     objective: Measure | Sum,
