@@ -13,7 +13,7 @@ from chasles.relative.parameter.inertial import parameters_of
 from chasles.relative.parameter.inertial import system_with as system_with_numbers
 from chasles.simulation.adjoint.factors import BalancedFactors
 from chasles.simulation.closed.allowed import Allowed
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from tests.absolute.implicit.checked import held, rods
 from tests.absolute.implicit.test_fours import tops
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with

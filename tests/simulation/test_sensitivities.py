@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.parameter_family import Family
-from chasles.simulation.sensitivities import numbers_of
 from tests.relative import models
 
 BAR = 1e-9  # relative; found: below 3e-12
@@ -372,36 +370,6 @@ def test_a_kink_is_found_out_and_a_strong_curve_is_not_one():
     np.testing.assert_allclose(curved, 0.1 * np.cos(14.0) * plain, rtol=1e-7, atol=1e-10)
 
 
-def several(mass=1.0, length=0.5, turn=0.4, reach=0.3, bend=1.2, armature=0.1):
-    """A pendulum with numbers of all kinds of curves, and one that needs smaller steps."""
-    at = (reach * np.cos(turn), reach * np.sin(turn), length**2)
-    return ch.System(
-        [ch.Body("bob", mass, (0, 0, -length), (0.1, 0.1 + 0.01 * np.sin(12 * bend), 0.1))],
-        [ch.revolute("pin", "ground", "bob", axis=(np.sin(turn), np.cos(turn), 0), at=at, armature=armature)],
-    )
-
-
-def test_numbers_by_many_parameters_are_those_by_each():
-    """Linear ones take one system each, those of second order two; what curves more is found by itself."""
-    names = "mass", "length", "turn", "reach", "bend", "armature"
-    values = dict(zip(names, several.__defaults__, strict=True))
-    family = Family(several, values)
-    found = family.columns(values, numbers_of)
-    for name, column in zip(values, found.T, strict=True):
-        wanted = family.derivative(name, 0, numbers_of)
-        assert np.abs(column - wanted).max() < 1e-12 * np.abs(wanted).max(), name
-    made = []
-
-    def linear(given):
-        made.append(given)
-        return several(mass=given[0], reach=given[1], armature=given[2] - given[3])
-
-    Family(linear, {"given": np.array([1.0, 0.3, 0.1, 0.02])}).columns(["given"], numbers_of)
-    assert len(made) == 1 + 4 + 8  # the base, one each, and what tells
-    with pytest.raises(ValueError, match="does not depend smoothly on parameter 'length'"):
-        Family(lambda length, **more: several(length=max(length, 0.5015), **more), values).columns(values, numbers_of)
-
-
 def test_a_parameter_in_the_code_of_a_law_is_refused():
     def system(strength):
         @ch.law
@@ -481,5 +449,5 @@ def test_a_parameter_that_cannot_be_varied_is_named():
         slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0))
         return ch.System([ch.Body("block", 1.0 if mass == 2.0 else -1.0)], [slide])
 
-    with pytest.raises(ValueError, match=r"parameter 'mass' cannot be varied by 0\.02: .*mass"):
+    with pytest.raises(ValueError, match=r"parameter 'mass' cannot be varied by 0\.01\d*: .*mass"):
         ch.sensitivities(block, (0.0, 0.1), parameters={"mass": 2.0})

@@ -65,20 +65,6 @@ class Actuation:
         """Numbers in an input."""
         return len(self.actuators) or len(self.order)
 
-    @property
-    def numbers(self) -> np.ndarray:
-        """Of all actuators the gears, then the limits, (3 actuators)."""
-        return np.concatenate([self._gear, self._limits.T.ravel()])
-
-    def by_numbers(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
-        """Derivatives by the numbers from those by the forces (k, nv) of inputs (k, inputs)."""
-        if not self.actuators:
-            return np.zeros(0)
-        (lower, upper), own = self._limits.T, forces[:, self._index]
-        held = np.minimum(np.maximum(inputs, lower), upper)
-        found = own * held, self._gear * own * (inputs < lower), self._gear * own * (inputs > upper)
-        return np.concatenate([part.sum(axis=0) for part in found])
-
     def forces(self, u: Input) -> np.ndarray:
         """Generalized forces (nv) of an input: gear times the input, held within the actuator's limits."""
         return self.along(self.read(u))
@@ -178,6 +164,21 @@ class Actuation:
         inside = (self._limits[:, 0] <= u) & (u <= self._limits[:, 1])
         result[self._index, np.arange(self.inputs)] = np.where(inside, self._gear, 0.0)
         return result
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """What forces depend on besides inputs: of each actuator its gear and its limits."""
+        return np.concatenate([self._gear, self._limits[:, 0], self._limits[:, 1]])
+
+    def numbers_back(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
+        """Derivatives by `numbers` of a number from those by the forces, (k, nv), of inputs (k, inputs)."""
+        if not self.actuators:
+            return np.zeros(0)
+        own, (low, high) = forces[:, self._index], self._limits.T
+        below, above = inputs < low, inputs > high
+        held = np.minimum(np.maximum(inputs, low), high)
+        by_limits = (np.where(beyond, own * self._gear, 0.0) for beyond in (below, above))
+        return np.concatenate([np.where(own != 0.0, own * held, 0.0).sum(axis=0), *(x.sum(axis=0) for x in by_limits)])
 
     def back(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Derivatives by inputs (k, inputs) of a number from those by the forces of each, (k, nv): `matrix` from the

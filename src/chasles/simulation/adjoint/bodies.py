@@ -170,7 +170,7 @@ class BodyGradient:
         self.pull.add_shown(self.saved, self._of_joints(self.by_turns), self._of_joints(self.by_speeds))
         if self._start.independent is not None:
             self.pull.add(self._start.closed_account)
-        rest = np.concatenate([self._start.cotangents, self.actuation.by_numbers(self.inputs, self.forces)])
+        rest = np.concatenate([self._start.cotangents, self.actuation.numbers_back(self.inputs, self.forces)])
         return self.pull.total + rest @ self.changes[self.columns.at["poses"].start :]
 
 

@@ -22,13 +22,18 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.checkpoints import back_by_pieces
+from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
+from chasles.simulation.adjoint.force_numbers import ForceNumbers
 from chasles.simulation.adjoint.objective import Measure, Sum
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import tangent_addresses
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
+from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
 from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
 from chasles.simulation.tree.tangent import TangentTables
@@ -41,6 +46,7 @@ OWN = (
     "bodies",
     "gravity",
 )  # what can be differentiated with respect to, besides parameters
+NOTHING = np.zeros(8)  # the memory of no correction
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class Gradient:
         return self.parts[name]
 
 
+@spoken_by("gradient", "sensitivities")
 def gradient(
     run: Run,
     objective: Measure | Sum,
@@ -78,8 +85,8 @@ def gradient(
     objective: terms of `chasles.objective` (`end`, `integral`, `samples`, `smooth_maximum`), or a sum of them.
     by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller), "inputs" (the
     input in each step: how it should change over time), "bodies" (ten inertial numbers of each: mass, its moments,
-    inertia about the origin), "gravity", and names of `parameters`. With these, the run is one of
-    `system(**parameters)`, a function that returns a System.
+    inertia about the origin), "gravity", numbers of the system by name ("bodies.arm.mass", "joints.elbow.damping"), or
+    names of `parameters`. With these, the run is one of `system(**parameters)`, a function that returns a System.
     slopes: of a sampled controller, a function of (t, q, v) that gives the derivatives of its inputs by the numbers q
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
@@ -89,6 +96,8 @@ def gradient(
     count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(run, Run) and not parameters and system is None and (names := named_places(wanted, parameters)):
+        system, parameters = family_of(run.dynamics.mechanism.system, names, "gradient")
     _check(run, objective, wanted, system, parameters, slopes)
     mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     bodies = isinstance(run.dynamics, BodyDynamics)
@@ -100,8 +109,10 @@ def gradient(
             "gradient: system(**parameters) is not the system of the run; give the values it was made with"
         )
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
-    found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
-    by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
+    if _keeps_all(run):
+        found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
+        value = sum(part[0] for part in found)
+        by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
     answer = None if slopes is None else Answer(run, slopes)
     adjoint: Adjoint | BodyAdjoint | BodySteps
     if bodies:
@@ -115,7 +126,14 @@ def gradient(
         parts = {name: adjoint.part(name) for name in wanted}
     else:
         adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
-        back = adjoint.back(adjoint.kicks(by_q, by_v), answer)
+        if _keeps_all(run):
+            kicks = adjoint.kicks(by_q, by_v)
+            if adjoint.at_event:
+                by_time = sum(term.by_end_time(run.t, run.q, run.v, _kinks(run)) for term in terms)
+                hold_event(run, adjoint.controls[adjoint.which[-1]], kicks, by_time)
+            back = adjoint.back(kicks, answer)
+        else:
+            value, back = back_by_pieces(adjoint, run, terms)
         parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -126,7 +144,7 @@ def gradient(
     notes = adjoint.notes
     if run.task.controller is not None and answer is None and not {*wanted} <= {"control", "inputs"}:
         notes = (*notes, "the inputs of the controller are held constant; give slopes= for how they follow the state")
-    return Gradient(sum(part[0] for part in found), parts, notes)
+    return Gradient(value, parts, notes)
 
 
 def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any, slopes: Any) -> None:
@@ -139,11 +157,19 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         )
     if run.dynamics.set_valued is not None:
         raise ValueError("gradient: stick-slip friction and rigid limits are not supported")
-    save = run.task.more["save"]
-    if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
-        raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')
-    if run.t[-1] != run.task.span[1]:
-        raise ValueError("gradient: an event ended the run, at a time that depends on what varies; simulate without it")
+    if run.partial or not run.success:
+        raise ValueError("gradient: needs a run that came to its end")
+    if not _keeps_all(run) and not _may_repeat(run):
+        raise ValueError(
+            'gradient: needs all points of the run: simulate with save="all". With fixed steps of explicit methods in '
+            "joint coordinates, without sampled controllers and terminal events, save=1000 serves too: steps between "
+            "the points that were kept are taken again"
+        )
+    if ended_by_event(run) and isinstance(run.dynamics, BodyDynamics):
+        raise ValueError(
+            "gradient: an event ended the run, at a time that depends on what varies; that is differentiated in joint "
+            'coordinates: simulate with coordinates="relative"'
+        )
     names = (*OWN, *(parameters or ()))
     for name in wanted:
         if name not in names:
@@ -172,6 +198,20 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
 
 
+def _keeps_all(run: Run) -> bool:
+    """Whether a run has all its points."""
+    save = run.task.more["save"]
+    return isinstance(save, str | int) and save in ("all", 1)
+
+
+def _may_repeat(run: Run) -> bool:
+    """Whether the steps between the points of a run can be taken again as they were."""
+    task = run.task
+    repeated = task.more["step"] is not None and isinstance(run.solution.method, ExplicitStepper.methods)
+    regular = isinstance(task.more["save"], str | int) and task.controller is None and not ended_by_event(run)
+    return repeated and regular and not isinstance(run.dynamics, BodyDynamics)
+
+
 def _kinks(run: Run) -> np.ndarray:
     """Points where forces may jump: times that were given to stop at, and where inputs change."""
     given = [np.ravel(() if (x := run.task.more.get(name)) is None else x) for name in ("stops", "breaks")]
@@ -189,23 +229,29 @@ def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
 class Adjoint(BackwardSweep):
     """A run in joint coordinates, ready to be taken backward."""
 
+    of_forces: ForceNumbers | None = None
+
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
         super().__init__(run, Actuation.of_tree(self.mechanism), self.nv, each)
         self.family, self.names, self.tables = family, names, tables_of(run)
         self.quick = _is_plain_tree(self.mechanism)
-        self.start = StartTangents(run, self.tables)
-        self.shifts = self._shifts()
+        self.start, self.at_event = StartTangents(run, self.tables), ended_by_event(run)
+        self.shifts, self.of_actuators = self._shifts()
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
 
-    def _shifts(self) -> np.ndarray:
-        """How the numbers of the mechanism change with parameters, (count, m)."""
+    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """How the numbers of the mechanism change with parameters, (count, m), and those of the actuators."""
+        count = len(self.tables.constants)
         if self.family is None or not self.names:
-            return np.zeros((len(self.tables.constants), 0))
-        return self.family.table_columns(self.names, numbers_of)
+            return np.zeros((count, 0)), np.zeros((self.actuation.numbers.size, 0))
+        found = self.family.table_derivatives(
+            self.names, numbers_of, lambda mechanism: Actuation.of_tree(mechanism).numbers
+        )
+        return found[:count], found[count:]
 
     # ------------------------------------------------------------ cotangents of points
 
@@ -242,9 +288,12 @@ class Adjoint(BackwardSweep):
             )
             places = self.tables.start + WIDTH * np.arange(count)
             sizes = self.nq + nv, self.nq + nv, nv + 6 * links
-            used = np.empty((count, 0)) if acting.empty else self.shifts
-            memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
-            return Through(pulls, memory, np.zeros(8), numbers + used.shape[1])
+            room = room_size(self.mechanism)
+            if acting.empty:
+                return Through(pulls, memory_of(forces, sizes, p, places, np.empty((count, 0)), room), NOTHING, numbers)
+            own = self.of_forces = ForceNumbers(self.mechanism, self.shifts)
+            memory = memory_of(forces, sizes, p, places, own.directions, room, owners=own.owners)
+            return Through(pulls, memory, NOTHING, numbers + own.size)
         if isinstance(self.tables, TangentTables):
             field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
         else:
@@ -272,8 +321,7 @@ class Adjoint(BackwardSweep):
         if name == "bodies":
             return self._of_bodies(g)
         assert self.family is not None
-        at = sum(self.family.values[one].size for one in self.names[: self.names.index(name)])
-        columns = slice(at, at + self.family.values[name].size)
+        columns = self.family.slices(self.names)[name]
         shift = self.shifts[:, columns]
         if not self.quick:
             found = g[columns].copy()
@@ -282,21 +330,11 @@ class Adjoint(BackwardSweep):
         else:
             numbers = len(self.mechanism.tree.numbers)
             found = g[:numbers] @ shift[:numbers]
-            found += g[numbers:][columns] if len(g) > numbers else 0.0
-        found += self._through_actuators(name, held)
+            if self.of_forces is not None:
+                found += self.of_forces.by_parameters(g[numbers:])[columns]
+        if np.any(self.inputs):
+            found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
-
-    def _through_actuators(self, name: str, held: np.ndarray) -> np.ndarray:
-        """What a parameter does to the forces of the inputs."""
-        assert self.family is not None
-        if not np.any(self.inputs):
-            return np.zeros(self.family.values[name].size)
-        return np.array(
-            [
-                np.sum(held * self.family.derivative(name, k, lambda m: Actuation.of_tree(m).along(self.inputs)))
-                for k in range(self.family.values[name].size)
-            ]
-        )
 
     def _of_bodies(self, g: np.ndarray) -> np.ndarray:
         """By the ten inertial numbers of each body, from those of the links."""

@@ -71,7 +71,7 @@ class NumberColumns:
 
     def by_parameters(self, family: Family, names: Sequence[str]) -> np.ndarray:
         """By all numbers of some parameters, one after the other."""
-        found = NumberFamily(family, self).columns(names, self.of)
+        found = NumberFamily(family, self).derivatives(names, self.of)
         self.numbers.from_squares(found[self.at["constants"]])
         self._require_stops(found[self.at["joint_numbers"]])
         return found

@@ -15,7 +15,7 @@ from chasles.constrained.group import increment
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.simulation.adjoint.weights import Weighed, Weights
 from chasles.simulation.closed.sensitivities import ClosedStart
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 
 if TYPE_CHECKING:
     from chasles.simulation.adjoint.bodies import BodyGradient
