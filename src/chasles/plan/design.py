@@ -12,6 +12,7 @@ from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.sensitivities import numbers_of
 
@@ -71,10 +72,8 @@ class DesignedSystem:
         else:
             if not self.names:
                 raise ValueError(f"{CALLER}: the system is a function; give its parameters, with values to begin with")
-            try:
+            with spoken_by(CALLER, "sensitivities"):
                 self.family = Variant(system, self.given)
-            except ValueError as error:
-                raise ValueError(str(error).replace("sensitivities", CALLER, 1)) from error
         shapes = {name: np.shape(value) for name, value in self.given.items()}
         self.sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
         self.shapes, self.size = shapes, sum(self.sizes.values())
@@ -163,9 +162,7 @@ class DesignedSystem:
         parameters) each."""
         assert self.family is not None
         family = self.family
-        try:
+        with spoken_by(CALLER, "sensitivities"):
             found = family.table_derivatives(self.names, numbers_of, lambda m: more(m, family.made))
-        except ValueError as error:
-            raise ValueError(str(error).replace("sensitivities", CALLER, 1)) from error
         count = len(numbers_of(family.base))
         return found[:count], found[count:]

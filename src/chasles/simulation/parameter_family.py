@@ -46,15 +46,26 @@ class Family:
             self.values[name] = value
         self.base = self.mechanism({})
 
-    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
-        """The mechanism with some parameters changed."""
+    def made(self, changed: Mapping[str, np.ndarray]) -> System | Mechanism | ClosedMechanism:
+        """What the function returns with some parameters changed."""
         arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
         made = self.build(**arguments)
         if not isinstance(made, System | Mechanism | ClosedMechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
+        return made
+
+    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
+        """The mechanism with some parameters changed."""
+        made = self.made(changed)
         if isinstance(made, System):
             return compiled(made, sprung=self.sprung)
         return made if made.tables.sprung == self.sprung else compiled(made.system, cut_of(made), sprung=self.sprung)
+
+    def member(self, changed: Mapping[str, np.ndarray], name: str) -> Any:
+        """The same, of the form of the base. name: of a parameter that changes."""
+        mechanism = self.mechanism(changed)
+        require_same(self.base, mechanism, name)
+        return mechanism
 
     # ------------------------------------------------------------ derivatives
 
@@ -97,8 +108,8 @@ class Family:
             for k in varied:
                 name, index = columns[k]
                 shifted[name].flat[index] += offsets[k] * sizes[k]
-            mechanism, name = self.mechanism(shifted), columns[varied[0]][0]
-            require_same(self.base, mechanism, name)
+            name = columns[varied[0]][0]
+            mechanism = self.member(shifted, name)
             for one in before:  # the base may have run, and its functions may keep a memory
                 _require_same_functions(one, mechanism, name)
             before[:] = [mechanism]
@@ -152,7 +163,8 @@ def cut_of(mechanism: Mechanism | ClosedMechanism) -> tuple[str, ...]:
 
 
 def _laws(mechanism: Any) -> tuple[Law, ...]:
-    return (*mechanism.tables.acting.laws, *getattr(mechanism, "laws", ()))
+    own: tuple[Law, ...] = getattr(mechanism, "laws", ())
+    return (*mechanism.tables.acting.laws, *own) if hasattr(mechanism, "tables") else own
 
 
 def _constant_in_a_law(name: str, law: Law) -> NoDerivativeError:
@@ -169,11 +181,24 @@ def _require_same_functions(one: Any, other: Any, name: str) -> None:
             raise _constant_in_a_law(name, law)
 
 
-def require_same(base: Any, other: Any, name: str) -> None:
-    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+def require_same_constants(base: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter is a constant in the code of a law."""
     for one, another in zip(_laws(base), _laws(other), strict=False):
         if constants_of(one) != constants_of(another):
             raise _constant_in_a_law(name, one)
+
+
+def changes_structure(name: str) -> NoDerivativeError:
+    return NoDerivativeError(
+        f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
+        "axes, or which forces there are), so there is no derivative; keep away from values where something "
+        "appears, such as an armature or a pitch of zero"
+    )
+
+
+def require_same(base: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+    require_same_constants(base, other, name)
     forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
@@ -190,8 +215,4 @@ def require_same(base: Any, other: Any, name: str) -> None:
         and np.array_equal(forces[0], forces[1])
         and len(base.tables.acting.values) == len(other.tables.acting.values)
     ):
-        raise NoDerivativeError(
-            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
-            "axes, or which forces there are), so there is no derivative; keep away from values where something "
-            "appears, such as an armature or a pitch of zero"
-        )
+        raise changes_structure(name)

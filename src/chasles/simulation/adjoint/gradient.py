@@ -32,6 +32,7 @@ from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, 
 from chasles.simulation.adjoint.tree import forces_address, room_size, tree_address
 from chasles.simulation.bodies.dynamics import BodyDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
@@ -70,6 +71,7 @@ class Gradient:
         return self.parts[name]
 
 
+@spoken_by("gradient", "sensitivities")
 def gradient(
     run: Run,
     objective: Measure | Sum,
@@ -115,11 +117,12 @@ def gradient(
     answer = None if slopes is None else Answer(run, slopes)
     adjoint: Adjoint | BodyAdjoint | BodySteps
     if bodies:
+        numbers = [name for name in wanted if name not in ("q", "v", "control", "inputs")]
         if isinstance(run.solution.method, GeneralizedAlpha):
-            adjoint = BodyAdjoint(run, family)
+            adjoint = BodyAdjoint(run, family, numbers)
             adjoint.back(by_q, by_v, answer)
         else:
-            adjoint = BodySteps(run, family, "inputs" in wanted, family is not None or "gravity" in wanted)
+            adjoint = BodySteps(run, family, numbers, "inputs" in wanted)
             adjoint.find(by_q, by_v, answer)
         parts = {name: adjoint.part(name) for name in wanted}
     else:
@@ -175,7 +178,7 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     if not wanted:
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
     if isinstance(run.dynamics, BodyDynamics):
-        refuse_bodies(run, wanted)
+        refuse_bodies(run)
     elif not isinstance(run.solution.method, ExplicitStepper.methods):
         raise ValueError(
             f"gradient: in joint coordinates it is for explicit methods, not {run.solution.method}; take one, such as "
