@@ -16,7 +16,7 @@ from chasles.fit.recorded_input import HELD, recorded_inputs
 from chasles.fit.recording import Recording, recording
 from chasles.fit.sensor import Sensor, channels, unused
 from chasles.fit.trial import KEPT, Made, Trial, TrialPoint
-from chasles.fit.unknown import Slot, slots_of
+from chasles.fit.unknown import BODY, Slot, slots_of
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.model.suggestion import meant
@@ -72,6 +72,12 @@ class FitProblem:
             np.concatenate([*(slot.low for slot in self.slots), [one.low for one in ranges if one], -wide]),
             np.concatenate([*(slot.high for slot in self.slots), [one.high for one in ranges if one], wide]),
         )
+
+    @property
+    def bodies(self) -> list[slice]:
+        """Where the vector has the ten parameters of a body."""
+        edges = self.edges
+        return [slice(*edges[k : k + 2]) for k, slot in enumerate(self.slots) if slot.kind == BODY]
 
     @property
     def names(self) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.ensembles.distribution import distribution, number
-from chasles.fit import inertia_chart
+from chasles.fit.inertia_cone import extents, require_body
 from chasles.io.model_file import Study
 from chasles.io.units import check, quantity, unit_of
 from chasles.model.suggestion import meant
@@ -93,13 +93,16 @@ def _prior(name: str, text: str) -> tuple[float, float]:
 
 
 PATH, BODY, START = "path", "body", "start"
+MOMENTS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])  # powers of a length that the ten parameters of a body have
+ROUND = 1e-3  # of the size of a body: a smaller radius is that of a rod or a point
+TINY = 1e-6  # [m] the same of a point in the origin
 
 
 @dataclass(frozen=True)
 class Slot:
     """Where unknown numbers go in a model.
 
-    PATH: one number, set by its path. BODY: the inertia of a body, in log-Cholesky coordinates. START: coordinates or
+    PATH: one number, set by its path. BODY: the ten parameters of a body. START: coordinates or
     velocities of a joint at the start; of a joint with a quaternion changes δ along q exp(δ), from the start q of the
     model, `about`. experiment: whose it is; None: of all of them.
     """
@@ -118,22 +121,19 @@ class Slot:
     def sizes(self, x: np.ndarray) -> np.ndarray:
         """What is a large change of each number near x."""
         if self.kind == BODY:
-            return np.concatenate([np.ones(4), np.full(len(x) - 4, np.exp(x[1:4].max()))])
+            length = float(extents(x)[0]) + np.linalg.norm(x[1:4]) / x[0]
+            return np.asarray(x[0] * length**MOMENTS)
         wide = np.where(np.isfinite(self.high - self.low), self.high - self.low, 1.0)
         return np.maximum(np.abs(x), np.where(self.start != 0.0, np.abs(self.start), wide))
 
-    def natural_sizes(self, x: np.ndarray) -> np.ndarray:
-        """What is a large change of each of the `natural` numbers."""
+    def steps(self, x: np.ndarray) -> np.ndarray:
+        """What is a change of each number near x that leaves a mechanism one: of a body no more than its least moment
+        of inertia about its center of mass."""
         if self.kind != BODY:
             return self.sizes(x)
-        mass, length = np.exp(2 * x[0]), np.exp(x[1:4].max()) + np.linalg.norm(x[7:])
-        return np.asarray(mass * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2]))
-
-    def natural(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers that people know of coordinates x, and their derivatives: of a body its ten parameters."""
-        if self.kind == BODY:
-            return inertia_chart.ten_of(x), inertia_chart.derivative(x)
-        return x, np.eye(len(x))
+        (longest, *others), distance = extents(x), np.linalg.norm(x[1:4]) / x[0]
+        radius = max(float(np.hypot(*others)), ROUND * float(longest + distance), TINY)
+        return np.asarray(x[0] * radius**2 / (radius + distance) ** (2 - MOMENTS))
 
 
 def slots_of(name: str, given: Any, study: Study, experiment: int | None = None) -> list[Slot]:
@@ -147,7 +147,8 @@ def slots_of(name: str, given: Any, study: Study, experiment: int | None = None)
         if one != Unknown():
             raise ValueError(f"fit: {name!r} is a whole inertia, ten numbers; bounds and priors are for single numbers")
         body = next(body for body in study.system.bodies if body.name == rest)
-        start = inertia_chart.chart_of(spatial.to_parameters(body.spatial), rest)
+        start = spatial.to_parameters(body.spatial)
+        require_body(start, rest)
         labels = tuple(f"{prefix}{rest}: {part}" for part in NAMES)
         wide = np.full(len(start), np.inf)
         return [Slot(prefix + name, BODY, rest, labels, start, -wide, wide, None, experiment)]
