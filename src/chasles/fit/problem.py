@@ -178,7 +178,8 @@ def problem_of(
         trials.append(Trial(data.name, made, [slots[s] for s in own[i]], found, chosen, inputs))
         for channel, kept in zip(found, trials[-1].kept, strict=True):
             if not kept.all():
-                notes.append(f"{data.name}: {int((~kept).sum())} values of {channel.name} are before the start")
+                when = "before the start" if kept[-1] else "outside of the span"
+                notes.append(f"{data.name}: {int((~kept).sum())} values of {channel.name} are {when}")
     doubled = [slot.name for slot in slots if [other.name for other in slots].count(slot.name) > 1]
     if doubled:
         raise ValueError(f"fit: {doubled[0]!r} is unknown twice")
@@ -240,9 +241,10 @@ def _span(study: Study, data: Recording) -> tuple[float, float]:
         )
     planned = study.options.get("span")
     if planned is not None and last - begin > LONG * (float(planned[1]) - begin) > 0:
+        unit = "ms" if last - begin < 3e4 * (float(planned[1]) - begin) else "us"
         raise ValueError(
             f"{data.name} lasts until {last:g} s, and the model is simulated to {float(planned[1]):g} s: are its times "
-            f"in ms? Name their column t [ms]; if they are right, give span=({begin:g}, {end}"
+            f"in {unit}? Name their column t [{unit}]; if they are right, give span=({begin:g}, {end}"
         )
     return begin, last
 

@@ -12,7 +12,7 @@ from chasles.fit.inertia_cone import ten_of, thin_directions
 from chasles.fit.instability import LOST, growth
 from chasles.fit.least_squares import SOLVED, Least, cost_of, flat, least_squares_from, loss_slopes, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
-from chasles.fit.other_units import refuse_milliseconds, refuse_other_units
+from chasles.fit.other_units import refuse_endless, refuse_milliseconds, refuse_other_units
 from chasles.fit.patience import Patience
 from chasles.fit.problem import FitProblem
 from chasles.fit.unknown import BODY
@@ -33,6 +33,7 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
     first round does not explain the data, other ways to the minimum are searched."""
     x, (low, high) = problem.start, problem.bounds
     scale = _sizes(problem, x, low, high)
+    refuse_endless(problem, x)
     begun = problem.residuals(x)  # says what is wrong with the start
     refuse_milliseconds(problem, x, begun)
     sigma = _first_noise(problem, begun)

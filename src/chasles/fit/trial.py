@@ -80,16 +80,17 @@ class Trial:
         if inputs and self.control is not None:
             raise ValueError(f"{name}: has the input {inputs[0].name!r} in a column, and control is given; give one")
         latest = _latest(channels)
-        begin = options.get("span", (min(one.t[0] for one in channels),))[0]
-        self.span = (float(begin), _end(channels))
-        self.kept = [one.t - late >= begin for one, late in zip(channels, latest, strict=True)]
+        begin, end = options.get("span", (min(one.t[0] for one in channels), np.inf))
+        self.kept = [(one.t - late >= begin) & (one.t <= end) for one, late in zip(channels, latest, strict=True)]
         for one, kept, late in zip(channels, self.kept, latest, strict=True):
             if not kept.any():
                 when = f"before the start at {begin:g} s" + (f" plus its delay of {late:g} s" if late else "")
+                when += f", or after the end at {end:g} s" if one.t[-1] > end else ""
                 raise ValueError(f"{name}: all values of {one.name!r} are {when}; give span=(start, end)")
         self.channels = [
             replace(one, t=one.t[kept], values=one.values[kept]) for one, kept in zip(channels, self.kept, strict=True)
         ]
+        self.span = (float(begin), _end(self.channels))
         self.of_system = [slot.kind == BODY or (slot.kind == PATH and self._changes_system(slot)) for slot in slots]
         self.sizes = [one.off(one.values).size for one in self.channels]
         ends = [float(one.t[-1]) - one.delay for one in self.channels]

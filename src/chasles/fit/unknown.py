@@ -78,6 +78,14 @@ def unknown(name: str, given: Any) -> Unknown:
         raise ValueError(f"fit: {name!r} has bounds {found.low:g} and {found.high:g}; expected low < high")
     if found.prior is not None and not found.prior[1] > 0:
         raise ValueError(f"fit: {name!r} has a prior with deviation {found.prior[1]:g}; expected more than 0")
+    if (
+        found.prior is not None
+        and not found.low - FAR * found.prior[1] <= found.prior[0] <= found.high + FAR * found.prior[1]
+    ):
+        raise ValueError(
+            f"fit: {name!r} has a prior with mean {found.prior[0]:g}, far outside of its bounds {found.low:g} to "
+            f"{found.high:g}"
+        )
     return found
 
 
@@ -92,6 +100,7 @@ def _prior(name: str, text: str) -> tuple[float, float]:
     return mean, deviation
 
 
+FAR = 4.0  # deviations that the mean of a prior may be outside of bounds
 PATH, BODY, START = "path", "body", "start"
 MOMENTS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])  # powers of a length that the ten parameters of a body have
 ROUND = 1e-3  # of the size of a body: a smaller radius is that of a rod or a point
@@ -138,7 +147,7 @@ class Slot:
 
 def slots_of(name: str, given: Any, study: Study, experiment: int | None = None) -> list[Slot]:
     """The slots of an unknown of a study; several if it is the start of all joints."""
-    one = unknown(name, given)
+    one, name = unknown(name, given), _plain(name, study)
     prefix = "" if experiment is None else f"experiment {experiment + 1}: "
     section, _, rest = name.partition(".")
     if section == "initial" and (rest in ("", "q", "v") or rest.partition(".")[0] in ("q", "v")):
@@ -154,10 +163,21 @@ def slots_of(name: str, given: Any, study: Study, experiment: int | None = None)
         return [Slot(prefix + name, BODY, rest, labels, start, -wide, wide, None, experiment)]
     value = one.start if one.start is not None else _value(study, name)
     if not one.low <= value <= one.high:
-        raise ValueError(f"fit: {name!r} begins at {value:g}, outside of its bounds {one.low:g} to {one.high:g}")
+        ends = [end for end in (one.low, one.high) if np.isfinite(end)]
+        known = f"{one.low:g}, {one.high:g}, start={sum(ends) / len(ends):g}"
+        raise ValueError(
+            f"fit: {name!r} begins at {value:g}, outside of its bounds {one.low:g} to {one.high:g}; change its "
+            f"value in the model, or the bounds, or say where to begin: Unknown({known})"
+        )
     path = f"parameters.{name}" if name in study.parameters else name
     begin, low, high = (np.array([float(end)]) for end in (value, one.low, one.high))
     return [Slot(prefix + name, PATH, path, (prefix + name,), begin, low, high, one.prior, experiment)]
+
+
+def _plain(name: str, study: Study) -> str:
+    """The name of a parameter that is given by its path."""
+    bare = name.removeprefix("parameters.")
+    return bare if bare in study.parameters else name
 
 
 def _starts(prefix: str, name: str, rest: str, one: Unknown, study: Study, experiment: int | None) -> list[Slot]:
@@ -211,7 +231,20 @@ def _value(study: Study, name: str) -> float:
                 return float(value.reshape(()))
             raise ValueError(f"fit: {name!r} has {value.size} numbers; write the one to be found as a parameter")
     known: Mapping[str, float] = study.parameters
+    near = meant(name, [*known, *_paths(study)])
     raise ValueError(
-        f"fit: the model has no parameter {name!r}; {meant(name, known)}its parameters: {', '.join(known) or 'none'}. "
+        f"fit: the model has no parameter {name!r}; {near}its parameters: {', '.join(known) or 'none'}. "
         "A path such as joints.elbow.damping, bodies.arm for an inertia, and initial.q.elbow serve too"
     )
+
+
+def _paths(study: Study) -> list[str]:
+    """Paths of single numbers, and of bodies, that may be unknown."""
+    found = [f"bodies.{body.name}" for body in study.system.bodies]
+    found += [f"bodies.{body.name}.mass" for body in study.system.bodies]
+    of_joints = ("damping", "friction", "stiffness", "rest", "armature")
+    found += [f"joints.{joint.name}.{field}" for joint in study.system.joints for field in of_joints]
+    for force in study.system.forces:
+        numbers = [field for field, value in vars(force).items() if isinstance(value, int | float)]
+        found += [f"forces.{force.name}.{field}" for field in numbers]
+    return found
