@@ -139,11 +139,11 @@ def _sensors(
     column: list[str] | None, noise: list[str] | None, delay: list[str] | None, bias: list[str] | None
 ) -> dict[str, Any]:
     """Sensors by what they measure."""
-    from chasles.fit.sensor import SECTIONS, Sensor, sensor_of
+    from chasles.fit.sensor import MEASURED, Sensor, sensor_of
 
     columns: dict[str, dict[str, str]] = {}
     for name, what in _pairs("column", column).items():
-        if name.partition(".")[0] in SECTIONS and what.partition(".")[0] not in SECTIONS:
+        if name.partition(".")[0] in MEASURED and what.partition(".")[0] not in MEASURED:
             raise ValueError(f"--column {name}={what}: the column comes first; expected {what}={name}")
         quantity, component = sensor_of(what)
         columns.setdefault(quantity, {})[name] = component

@@ -17,7 +17,7 @@ from chasles.lie import s3
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 
-SECTIONS = ("joints", "bodies", "reactions", "forces")  # of a system, with which names of quantities begin
+MEASURED = ("joints", "bodies", "reactions", "forces")  # of a system, with which names of quantities begin
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def unused(data: Recording, system: System, sensors: Mapping[str, Sensor], found
 def _base(system: System, column: str) -> str | None:
     """The quantity that a column is, or is a component of."""
     for name in (column, column.rpartition(".")[0]):
-        if name.partition(".")[0] in SECTIONS:
+        if name.partition(".")[0] in MEASURED:
             try:
                 found = measurable(system, name)
             except ValueError:
@@ -155,7 +155,7 @@ def _base(system: System, column: str) -> str | None:
                 f"fit: column {column!r} is no number of {found.name!r}; expected "
                 f"{', '.join(map(found.column, found.components))}"
             )
-    if column.partition(".")[0] in SECTIONS:
+    if column.partition(".")[0] in MEASURED:
         measurable(system, column)  # says what there is
     return None
 
