@@ -85,14 +85,14 @@ def sweep_positions(t, integers, p, memory, space, q, v):
         for r in range(m):
             here.x[r] = space.x[r]
         set_to(here.change, space.change)
-        here.info[0], here.info[1] = share, float(owner)
+        here.info[0], here.info[1], fresh = share, float(owner), owner == sweeps
         retract(topology, q, v, space.change)
         look_at(t, integers, p, q, v)
         sweeps += 1
         before = share
         _, share = largest_residual(tiles, groups, equations, space.rows, m, far)
         stale = is_slow(share, before)
-        if is_stuck(share, before, sweeps):
+        if is_stuck(share, before, sweeps, fresh):
             there = spot_at(memory, integers, sweeps)
             set_to(there.q, q)
             clear(there.bar)

@@ -171,7 +171,7 @@ def sweep_positions(memory, integers, head, tables, room, stage, near):
             pushed_by(tables, work.rows, work.x, work.a)
         set_to(room.moved[6 * n * sweeps : 6 * n * (sweeps + 1)], work.a)
         set_to(room.sweep[3 * tables.nn * sweeps : 3 * tables.nn * (sweeps + 1)], work.x)
-        room.factor[sweeps] = float(owner)
+        room.factor[sweeps], fresh = float(owner), owner == sweeps
         sweeps += 1
         there = spot_at(memory, integers, head, sweeps)
         set_to(there.q, here.q)
@@ -182,7 +182,7 @@ def sweep_positions(memory, integers, head, tables, room, stage, near):
         prepare(tables.tiles, tables.constants, nt, moved.motion, moved.rows)
         before = share
         share = largest_residual(tables.tiles, nt, moved.motion, moved.rows)
-        stuck = is_stuck(share, before, sweeps)
+        stuck = is_stuck(share, before, sweeps, fresh)
         if refined or (is_slow(share, before) and not stuck):
             factorize_at(memory, integers, head, tables, sweeps)
             owner = sweeps
