@@ -20,7 +20,6 @@ from chasles.constraint.rows import CUSTOM, NUMBERS, ROTOR, SCREWS, TURN
 from chasles.constraint.tile_work import EXTRA_AT
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.table import FORCE, FORCES
-from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.mimic import as_couplings
 from chasles.model.system import System
 
@@ -51,9 +50,6 @@ class SystemNumbers(CentralFrames):
             self.system, places, builder.counted, base.inputs, base.every_angle, base.every_angle
         )
         self.constants, self.laws = builder.numbers(self.tiles), (*self.forces.laws, *builder.laws)
-        turn = quaternion_to_matrix(self.central[:, :4])
-        inertias = np.array([body.inertia for body in self.system.bodies])
-        self.inertias = np.swapaxes(turn, -1, -2) @ inertias @ turn
 
     @property
     def form(self) -> tuple[np.ndarray, ...]:
@@ -64,8 +60,9 @@ class SystemNumbers(CentralFrames):
         return tiles, self.joint_tables.rows, rows, np.array([len(self.constants), len(self.forces.values)])
 
     def parts(self, like: SystemNumbers) -> dict[str, np.ndarray]:
-        """All numbers, in the order of `PARTS`; zero for addresses and places in tables, and axes of rotors times their
-        sizes. like: of the mechanism itself; quaternions have the signs that they have there."""
+        """All numbers, in the order of `PARTS`, inertias in the frames of the bodies; zero for addresses and places in
+        tables, and axes of rotors times their sizes. like: of the mechanism itself; quaternions have the signs that
+        they have there."""
         constants = self.constants.copy()
         rows = constants[: NUMBERS.size * len(self.tiles)].reshape(-1, NUMBERS.size)
         for k, (tile, row) in enumerate(zip(self.tiles, rows, strict=True)):
@@ -77,10 +74,11 @@ class SystemNumbers(CentralFrames):
             if tile.kind in (CUSTOM, SCREWS):
                 both = row[NUMBERS.u : NUMBERS.u + 8].reshape(2, 4)
                 both[:] = same_sign(both, like.tiles[k].numbers[NUMBERS.u : NUMBERS.u + 8].reshape(2, 4))
-        masses = np.array([body.mass for body in self.system.bodies])
+        bodies = self.system.bodies
+        masses, inertias = (np.array([getattr(body, name) for body in bodies]) for name in ("mass", "inertia"))
         gravity = np.array(self.system.gravity, dtype=float)
         of_joints = self.joint_tables.numbers
-        found = constants, self.forces.values, of_joints, masses, self.inertias.ravel(), gravity
+        found = constants, self.forces.values, of_joints, masses, inertias.ravel(), gravity
         return dict(zip(PARTS, found, strict=True))
 
     def from_squares(self, changes: np.ndarray) -> None:
