@@ -24,7 +24,7 @@ from chasles.model.mimic import as_couplings
 from chasles.model.system import System
 
 ROTOR_AXIS = np.r_[NUMBERS.u : NUMBERS.u + 3, NUMBERS.w : NUMBERS.w + 3]  # fixed in A, and in B
-PARTS = ("constants", "values", "joint_numbers", "masses", "inertias", "gravity")
+OF_SYSTEM = ("constants", "values", "joint_numbers", "masses", "inertias", "gravity")
 
 
 class SystemNumbers(CentralFrames):
@@ -60,8 +60,8 @@ class SystemNumbers(CentralFrames):
         return tiles, self.joint_tables.rows, rows, np.array([len(self.constants), len(self.forces.values)])
 
     def parts(self, like: SystemNumbers) -> dict[str, np.ndarray]:
-        """All numbers, in the order of `PARTS`, inertias in the frames of the bodies; zero for addresses and places in
-        tables, and axes of rotors times their sizes. like: of the mechanism itself; quaternions have the signs that
+        """All numbers, in the order of `OF_SYSTEM`, inertias in the frames of the bodies; zero for addresses and places
+        in tables, and axes of rotors times their sizes. like: of the mechanism itself; quaternions have the signs that
         they have there."""
         constants = self.constants.copy()
         rows = constants[: NUMBERS.size * len(self.tiles)].reshape(-1, NUMBERS.size)
@@ -79,7 +79,7 @@ class SystemNumbers(CentralFrames):
         gravity = np.array(self.system.gravity, dtype=float)
         of_joints = self.joint_tables.numbers
         found = constants, self.forces.values, of_joints, masses, inertias.ravel(), gravity
-        return dict(zip(PARTS, found, strict=True))
+        return dict(zip(OF_SYSTEM, found, strict=True))
 
     def from_squares(self, changes: np.ndarray) -> None:
         """Make changes (constants, columns) of what `parts` has for rotors those of their axes."""

@@ -19,7 +19,7 @@ from chasles.simulation.adjoint.number_columns import NumberColumns
 from chasles.simulation.adjoint.number_pull import NumberPull
 from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.adjoint.replay import Stretch, replay
-from chasles.simulation.adjoint.tree_start import TreeStart
+from chasles.simulation.adjoint.tree_start import StartOfTree
 from chasles.simulation.adjoint.weights import Weighed, gathered
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
 from chasles.simulation.motion import motion_stepper
@@ -159,8 +159,8 @@ class BodyGradient:
         raise NotImplementedError
 
     @cached_property
-    def _start(self) -> TreeStart:
-        return TreeStart(self)
+    def _start(self) -> StartOfTree:
+        return StartOfTree(self)
 
     @cached_property
     def _by_columns(self) -> np.ndarray:

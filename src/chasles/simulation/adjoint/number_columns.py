@@ -15,7 +15,7 @@ import numpy as np
 
 from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.numbers import PARTS, SystemNumbers, same_sign
+from chasles.absolute.numbers import OF_SYSTEM, SystemNumbers, same_sign
 from chasles.cached import cached_property
 from chasles.force.passive import PASSIVE
 from chasles.lie import pose as pose_group
@@ -30,12 +30,12 @@ from chasles.simulation.adjoint.tree_start import product
 from chasles.simulation.parameter_family import Family, changes_structure, require_same_constants
 from chasles.simulation.slopes import CENTRAL
 
-EVERY = (*PARTS, "poses", "velocities", "actuators")  # then what some of these follow from: centers and frames
+OF_RUN = (*OF_SYSTEM, "poses", "velocities", "actuators")  # then what some of these follow from: centers and frames
 TURN = 1e-2  # [rad or m] of differences
 
 
 class NumberColumns:
-    """Columns of changes of all numbers (`EVERY`), one for each number that varies."""
+    """Columns of changes of all numbers (`OF_RUN`), one for each number that varies."""
 
     def __init__(self, mechanism: AbsoluteMechanism, start: tuple[np.ndarray, np.ndarray], order: np.ndarray):
         """start: coordinates and velocities of the tree, that stay. order: of inputs among the joints' velocities."""
@@ -88,7 +88,9 @@ class NumberColumns:
         frames[..., :4] = same_sign(frames[..., :4], _frames(self.numbers)[..., :4])
         of_bodies = np.array([body.com for body in numbers.system.bodies])
         more = poses.ravel(), velocities.ravel(), actuation.numbers, of_bodies.ravel(), frames.ravel()
-        return numbers.parts(self.numbers) | dict(zip((*EVERY[len(PARTS) :], "centers", "frames"), more, strict=True))
+        return numbers.parts(self.numbers) | dict(
+            zip((*OF_RUN[len(OF_SYSTEM) :], "centers", "frames"), more, strict=True)
+        )
 
     # ------------------------------------------------------------ what varies
 
@@ -215,7 +217,7 @@ class NumberFamily(Family):
         self.of_columns, self.base = columns, columns.numbers
 
     def member(self, changed: Mapping[str, np.ndarray], name: str) -> SystemNumbers:
-        made, columns = self.made(changed), self.of_columns
+        made, columns = self.built(changed), self.of_columns
         system = made if isinstance(made, System) else made.system
         numbers = columns.numbers_of(system)
         require_same_constants(self.base, numbers, name)

@@ -37,7 +37,7 @@ from chasles.force.table import BUSHING, FORCE, FORCES, ROD, SPRING
 from chasles.force.table import JOINT as ON_JOINT
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
-from chasles.simulation.adjoint.pull_numbers import BLOCK, OF_FORCE, OF_JOINT, OF_TILE, ROOM, pull_numbers
+from chasles.simulation.adjoint.pull_numbers import NUMBER_ROOM, OF_BLOCK, OF_FORCE, OF_JOINT, OF_TILE, pull_numbers
 from chasles.simulation.adjoint.pull_state import ACCOUNT
 from chasles.simulation.adjoint.weights import Weighed, Weights
 from chasles.simulation.tree.tangent import put_tangents
@@ -52,8 +52,8 @@ OF_ROW = {SLIDE: "u", DOT: "uws", DISTANCE: "s", HELIX: "us"}
 WHOLE = {"a": 3, "b": 3, "u": 9, "w": 3, "s": 3}  # beyond the first three numbers of w are those of `EXTRA`
 
 
-class Block(NamedTuple):
-    """What a block of directions belongs to (`pull_numbers.BLOCK`), and places of numbers among all."""
+class NumberBlock(NamedTuple):
+    """What a block of directions belongs to (`pull_numbers.OF_BLOCK`), and places of numbers among all."""
 
     what: int
     owner: int
@@ -84,7 +84,7 @@ class NumberPull:
     """Cotangents of numbers, contracted with their changes."""
 
     def __init__(self, residuals: BodyResiduals, numbers: SystemNumbers, changes: np.ndarray, metric: str):
-        """changes: of all numbers (`numbers.PARTS`), (count, columns)."""
+        """changes: of all numbers (`numbers.OF_SYSTEM`), (count, columns)."""
         self.residuals, self.numbers, self.changes, self.metric = residuals, numbers, changes, metric
         self.mechanism, self.n = residuals.mechanism, residuals.n
         sizes = [len(part) for part in numbers.parts(numbers).values()]
@@ -95,10 +95,10 @@ class NumberPull:
         for block in self._blocks():
             for way, share in self._directions(block.places):
                 used = np.flatnonzero(way.any(axis=1))
-                row = np.zeros(BLOCK.size, dtype=np.int64)
-                row[[BLOCK.what, BLOCK.owner, BLOCK.other]] = block.what, block.owner, block.other
-                row[[BLOCK.bodies, BLOCK.bodies + 1]] = block.bodies
-                row[[BLOCK.begin, BLOCK.end, BLOCK.call]] = taken, taken + len(used), block.call
+                row = np.zeros(OF_BLOCK.size, dtype=np.int64)
+                row[[OF_BLOCK.what, OF_BLOCK.owner, OF_BLOCK.other]] = block.what, block.owner, block.other
+                row[[OF_BLOCK.bodies, OF_BLOCK.bodies + 1]] = block.bodies
+                row[[OF_BLOCK.begin, OF_BLOCK.end, OF_BLOCK.call]] = taken, taken + len(used), block.call
                 taken += len(used)
                 parts.append(row)
                 places.append(block.places[used])
@@ -109,7 +109,7 @@ class NumberPull:
         heavy = changes[self.edges[3] : self.edges[6]]
         self.shares = np.concatenate([*shares, heavy])  # of each column in what is found
         self.found = np.zeros(len(self.shares))
-        self.space = buffer(ROOM.size(self.packed.view(np.int64)) // WIDTH + 1)
+        self.space = buffer(NUMBER_ROOM.size(self.packed.view(np.int64)) // WIDTH + 1)
 
     @property
     def total(self) -> np.ndarray:
@@ -208,7 +208,7 @@ class NumberPull:
                 way[own, every], share[every] = 1.0, change[own]
             yield way, share
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[NumberBlock]:
         """What has numbers of its own."""
         yield from self._of_tiles()
         table = self.numbers.forces.table
@@ -240,12 +240,12 @@ class NumberPull:
             every: np.ndarray = np.unique(np.concatenate(given))
             if self.changes[every].any():
                 call = acting_address(kind if kind in (BUSHING, ROD) else SPRING, varied=True)
-                yield Block(OF_FORCE, k + 1, 0, bodies, call, every)
+                yield NumberBlock(OF_FORCE, k + 1, 0, bodies, call, every)
         velocities = itertools.accumulate((int(row[JOINT.velocities]) for row in joints), initial=0)
         for j, (iv, places) in enumerate(zip(velocities, frames, strict=False)):
-            yield Block(OF_JOINT, j, iv, (-1, -1), 0, places)
+            yield NumberBlock(OF_JOINT, j, iv, (-1, -1), 0, places)
 
-    def _of_tiles(self) -> Iterator[Block]:
+    def _of_tiles(self) -> Iterator[NumberBlock]:
         residuals, tiles = self.residuals, self.numbers.tiles
         for j, tile in enumerate(tiles):
             places = j * NUMBERS.size + np.flatnonzero(used_numbers(tile))
@@ -254,7 +254,7 @@ class NumberPull:
                 first, count = (int(extra[at]) for at in (EXTRA.parameters, EXTRA.count))
                 places = np.concatenate([places, np.arange(first, first + count)])
             last = int(residuals.tile_of_rows[residuals.rows_of_tile[j]])
-            yield Block(OF_TILE, j, last, (-1, -1), 0, places)
+            yield NumberBlock(OF_TILE, j, last, (-1, -1), 0, places)
 
     def _of_joint(self, row: np.ndarray) -> np.ndarray:
         """Places of frames, and of axes or screws."""
