@@ -139,9 +139,12 @@ def gradients() -> str:
     from benchmarks import gradient_cost
 
     run, gradient, count = gradient_cost.measured()
+    (own, back, numbers), (row, row_back, many) = (gradient_cost.of_loops(k)[1] for k in (1, 10))
     return (
         f"The gradient of {gradient_cost.STEPS} steps of an arm with seven joints, by {count} numbers, takes "
-        f"{gradient / run:.1f} times as long as the run (`python -m benchmarks.gradient_cost`)."
+        f"{gradient / run:.1f} times as long as the run (`python -m benchmarks.gradient_cost`). That of a four-bar, by "
+        f"{numbers} numbers, takes {back / own:.1f} times as long; that of a row of ten, by {many} numbers, "
+        f"{row_back / row:.1f} times."
     )
 
 

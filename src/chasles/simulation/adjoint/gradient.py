@@ -25,12 +25,13 @@ from chasles.simulation.adjoint.by_duals import memory_of, pull_address
 from chasles.simulation.adjoint.checkpoints import back_by_pieces
 from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
 from chasles.simulation.adjoint.force_numbers import ForceNumbers
+from chasles.simulation.adjoint.loops import LoopAdjoint, parts_of_bodies
 from chasles.simulation.adjoint.objective import Measure, Sum
-from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
+from chasles.simulation.adjoint.steps import OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
-from chasles.simulation.adjoint.tree import room_size, tree_addresses
+from chasles.simulation.adjoint.tree import forces_address, room_size, tree_address
 from chasles.simulation.bodies.dynamics import BodyDynamics
-from chasles.simulation.closed.tangent import tangent_addresses
+from chasles.simulation.closed.tangent import ClosedTangentTables
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.places import family_of, named_places
@@ -183,11 +184,11 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
             f"gradient: in joint coordinates it is for explicit methods, not {run.solution.method}; take one, such as "
             '"rk4", or for stiff systems GeneralizedAlpha with coordinates="absolute"'
         )
-    elif not _is_plain_tree(run.dynamics.mechanism):
+    elif run.dynamics.mechanism.tree.dependence is not None:
         for name in ("bodies", "gravity"):
             if name in wanted:
                 raise ValueError(
-                    f"gradient: {name!r} is for trees; with loops, or joints that follow others, give the numbers as "
+                    f"gradient: {name!r} is for trees and loops; with joints that follow others, give the numbers as "
                     "`parameters`"
                 )
     if (system is None) != (not parameters):
@@ -221,24 +222,23 @@ def _kinks(run: Run) -> np.ndarray:
     return np.flatnonzero(jumps)
 
 
-def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
-    """Whether cotangents go through the recursions of the tree: there are no loops, and no joint follows another."""
-    return isinstance(mechanism, Mechanism) and mechanism.tree.dependence is None
-
-
 class Adjoint(BackwardSweep):
     """A run in joint coordinates, ready to be taken backward."""
 
     of_forces: ForceNumbers | None = None
+    loops: LoopAdjoint | None = None
+    _found: np.ndarray | None = None  # derivatives by all parameters
 
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
         super().__init__(run, Actuation.of_tree(self.mechanism), self.nv, each)
         self.family, self.names, self.tables = family, names, tables_of(run)
-        self.quick = _is_plain_tree(self.mechanism)
         self.start, self.at_event = StartTangents(run, self.tables), ended_by_event(run)
         self.shifts, self.of_actuators = self._shifts()
+        if isinstance(self.tables, ClosedTangentTables):
+            self.loops = LoopAdjoint(self.dynamics, self.tables, self.shifts)
+        self.along = Along(self.shifts)
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
@@ -275,38 +275,32 @@ class Adjoint(BackwardSweep):
 
     def through(self, step: RetakenStep) -> Through:
         """What cotangents go through; numbers beside those of inputs are the tree's, or directions."""
+        if self.loops is not None:
+            return self.loops.through()
+        assert isinstance(self.tables, TangentTables)
         n, d, nv, count = self.dynamics.space.size, self.dynamics.space.dimension, self.nv, len(self.tables.constants)
-        pulls = np.zeros(2, dtype=np.int64)
-        p = self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
-        if self.quick:
-            assert isinstance(self.tables, TangentTables)
-            pulls[OF_FIELD], forces = tree_addresses()
-            numbers, links, acting = (
-                len(self.mechanism.tree.numbers),
-                self.mechanism.tables.links,
-                self.mechanism.tables.acting,
-            )
-            places = self.tables.start + WIDTH * np.arange(count)
-            sizes = self.nq + nv, self.nq + nv, nv + 6 * links
-            room = room_size(self.mechanism)
-            if acting.empty:
-                return Through(pulls, memory_of(forces, sizes, p, places, np.empty((count, 0)), room), NOTHING, numbers)
-            own = self.of_forces = ForceNumbers(self.mechanism, self.shifts)
-            memory = memory_of(forces, sizes, p, places, own.directions, room, owners=own.owners)
-            return Through(pulls, memory, NOTHING, numbers + own.size)
-        if isinstance(self.tables, TangentTables):
-            field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
-        else:
-            (field, correction), places = tangent_addresses(), self.tables.places
-        along = np.zeros((count + nv, nv + self.shifts.shape[1]))
-        along[count:, :nv], along[:count, nv:] = np.eye(nv), self.shifts
-        pulls[OF_FIELD] = pull_address()
-        held = nv, self.dynamics.control.start
-        memory, corrected = memory_of(field, (n - 1, n, d), p, places, along, held=held), np.zeros(8)
-        if correction and self.dynamics.corrected:
-            pulls[OF_CORRECTION] = pull_address()
-            corrected = memory_of(correction, (n, n, n), p, places, along, held=held)
-        return Through(pulls, memory, corrected, self.shifts.shape[1])
+        pulls, p = np.zeros(2, dtype=np.int64), self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
+        if self.mechanism.tree.dependence is not None:
+            along = np.zeros((count + nv, nv + self.along.directions.shape[1]))
+            along[count:, :nv], along[:count, nv:] = np.eye(nv), self.along.directions
+            pulls[OF_FIELD], places = pull_address(), self.tables.start + WIDTH * np.arange(count + nv)
+            held = nv, self.dynamics.control.start
+            memory = memory_of(self.tables.address, (n - 1, n, d), p, places, along, held=held)
+            return Through(pulls, memory, NOTHING, self.along.directions.shape[1])
+        pulls[OF_FIELD], forces = tree_address(), forces_address()
+        numbers, links, acting = (
+            len(self.mechanism.tree.numbers),
+            self.mechanism.tables.links,
+            self.mechanism.tables.acting,
+        )
+        places = self.tables.start + WIDTH * np.arange(count)
+        sizes = self.nq + nv, self.nq + nv, nv + 6 * links
+        room = room_size(self.mechanism)
+        if acting.empty:
+            return Through(pulls, memory_of(forces, sizes, p, places, np.empty((count, 0)), room), NOTHING, numbers)
+        own = self.of_forces = ForceNumbers(self.mechanism, self.shifts)
+        memory = memory_of(forces, sizes, p, places, own.directions, room, owners=own.owners)
+        return Through(pulls, memory, NOTHING, numbers + own.size)
 
     # ------------------------------------------------------------ what is asked for
 
@@ -316,25 +310,29 @@ class Adjoint(BackwardSweep):
             return first @ self.start.points(self.start.own(name))
         if name in ("control", "inputs"):
             return self.of_inputs(name, held)
-        if name == "gravity":
-            return g[GRAVITY.vector : GRAVITY.vector + 3].copy()
-        if name == "bodies":
-            return self._of_bodies(g)
+        if name in ("bodies", "gravity"):
+            numbers = g if len(g) else np.zeros(len(self.mechanism.tree.numbers))  # nothing was simulated
+            return self._of_bodies(numbers) if name == "bodies" else numbers[GRAVITY.vector : GRAVITY.vector + 3].copy()
         assert self.family is not None
         columns = self.family.slices(self.names)[name]
-        shift = self.shifts[:, columns]
-        if not self.quick:
-            found = g[columns].copy()
-            every = np.concatenate([shift, np.zeros((self.nv, shift.shape[1]))])
-            found += first @ self.start.points(self.start.follow(every))
-        else:
-            numbers = len(self.mechanism.tree.numbers)
-            found = g[:numbers] @ shift[:numbers]
-            if self.of_forces is not None:
-                found += self.of_forces.by_parameters(g[numbers:])[columns]
+        if self._found is None:
+            self._found = self._by_parameters(first, g)
+        found = self._found[columns].copy()
         if np.any(self.inputs):
             found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
+
+    def _by_parameters(self, first: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Derivatives (m,) by all parameters, but for what they do to the forces of inputs."""
+        if self.loops is not None:
+            return self.loops.by_parameters(g, self.start, first)
+        if not len(g):  # nothing was simulated
+            return np.zeros(self.shifts.shape[1])
+        if self.mechanism.tree.dependence is not None:
+            return self.along.by_parameters(g)
+        numbers = len(self.mechanism.tree.numbers)
+        found = g[:numbers] @ self.shifts[:numbers]
+        return found if self.of_forces is None else found + self.of_forces.by_parameters(g[numbers:])
 
     def _of_bodies(self, g: np.ndarray) -> np.ndarray:
         """By the ten inertial numbers of each body, from those of the links."""
@@ -342,10 +340,22 @@ class Adjoint(BackwardSweep):
         on_links = links.reshape(-1, CONSTANT.size)[:, CONSTANT.mass : CONSTANT.mass + len(NAMES)]
         units, count = spatial.from_parameters(np.eye(len(NAMES))), len(self.mechanism.system.bodies)
         found = np.zeros((count, len(NAMES)))
-        for k in range(count):
+        for k, (body, share) in enumerate(parts_of_bodies(self.mechanism)):
             if tree.link_of_body[k] >= 0:
-                found[k] = (
-                    spatial.to_parameters(spatial.transform(units, tree.body_in_link[k]))
-                    @ on_links[tree.link_of_body[k]]
-                )
+                moved = spatial.to_parameters(spatial.transform(units, tree.body_in_link[k]))
+                found[body] += share * moved @ on_links[tree.link_of_body[k]]
         return found
+
+
+class Along:
+    """Directions (count, k) of numbers that change by `shifts` (count, m): those of parameters or, if fewer numbers
+    change than there are parameters, of these numbers."""
+
+    def __init__(self, shifts: np.ndarray):
+        self.shifts, self.numbers = shifts, np.flatnonzero(np.any(shifts != 0.0, axis=1))
+        self.by_number = len(self.numbers) < shifts.shape[1]
+        self.directions = np.eye(len(shifts))[:, self.numbers] if self.by_number else shifts
+
+    def by_parameters(self, g: np.ndarray) -> np.ndarray:
+        """Derivatives (m,) by parameters from the cotangents that were found."""
+        return g @ self.shifts[self.numbers] if self.by_number else g
