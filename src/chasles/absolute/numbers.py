@@ -1,8 +1,8 @@
 """The numbers of a system that its motion in absolute coordinates depends on, for derivatives by parameters.
 
-They are those of an `AbsoluteMechanism`, but in central frames whose axes are given: principal axes may jump where
-moments are equal, and methods do not depend on them. So inertias are full matrices, and all is smooth in masses,
-lengths and axes.
+They are those of an `AbsoluteMechanism`, but in central frames that are given: principal axes may jump where moments
+are equal, and methods do not depend on them. So inertias are full matrices, and all is smooth in masses, lengths and
+axes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,11 @@ class SystemNumbers(CentralFrames):
         system: System,
         base: AbsoluteMechanism,
         known: dict[tuple[Any, ...], list[Tile]],
-        centers: np.ndarray | None = None,
+        centers: np.ndarray,
     ):
-        """known: tiles of joints that do not change from one system to the next. centers: where central frames are
-        instead of at the centers of mass, (bodies, 3)."""
-        super().__init__(as_couplings(system), base.spaces, base.central[:, :4])
-        if centers is not None:
-            self.central[:, 4:] = centers
+        """known: tiles of joints that do not change from one system to the next. centers: where central frames are,
+        (bodies, 3)."""
+        super().__init__(as_couplings(system), base.spaces, np.concatenate([base.central[:, :4], centers], axis=1))
         places = self._places()
         builder = TileBuilder(self.system, places)
         self.tiles = make_tiles(self, builder, any(base.baumgarte), known)
