@@ -130,6 +130,20 @@ def test_numbers_of_bushings(method):
     Case(lambda **given: shaken(system, **given), parameters=AMOUNTS, **more).agree(changing(system), apart=True)
 
 
+def beam(E: float = 1e7, width: float = 0.02, density: float = 1000.0, damping: float = 0.01) -> ch.System:
+    section, material = ch.rods.Rectangle(width, 0.01), ch.rods.Material(E=E, density=density)
+    rod = ch.Rod("rod", ch.rods.Line((0, 0, 0), (1.0, 0, 0)), section, material, elements=3, damping=damping)
+    return ch.System(rods=[rod], gravity=(0, 0, -9.81))
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("method", [alpha(), alpha(3)])
+def test_numbers_of_rods(method):
+    values = {"E": 1e7, "width": 0.02, "density": 1000.0, "damping": 0.01}
+    v = np.linspace(-0.3, 0.4, beam().compile().nv)
+    Case(beam, parameters=values, method=method, step=0.002, span=0.02, v=v).agree(tuple(values), apart=True)
+
+
 def seeing(k: float = 2.0, at: float = 0.4, length: float = 0.5) -> ch.System:
     """Two hinges; laws along one and between two points see the other, and how far two frames are from each other."""
     bodies = [ch.Body(name, 1.0, (0.02, 0, -length / 2), (0.02, 0.03, 0.01)) for name in ("upper", "lower")]

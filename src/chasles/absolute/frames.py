@@ -21,8 +21,8 @@ from chasles.screw.representation import check_representation, convert_twist
 class CentralFrames:
     """The bodies of a system, each with its space; conversions between the users' frames and central ones."""
 
-    def __init__(self, system: System, spaces: Mapping[str, str], axes: np.ndarray | None = None):
-        """axes: quaternions (bodies, 4) of the central frames; by default, principal axes."""
+    def __init__(self, system: System, spaces: Mapping[str, str], central: np.ndarray | None = None):
+        """central: frames (bodies, 7) to take instead of those at the centers of mass along principal axes."""
         self.system, self.spaces = system, dict(spaces)
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
@@ -41,10 +41,10 @@ class CentralFrames:
                     "every body needs a mass and a positive inertia; a point mass can be a small ball, "
                     "inertia=(1e-6, 1e-6, 1e-6); else weld it to another body, or use joint coordinates"
                 )
-        if axes is None:
+        if central is None:
             self.moments, self.central = _central_frames(system)
         else:
-            self.central = np.concatenate([axes, np.array([body.com for body in system.bodies])], axis=1)
+            self.central = central
 
     @property
     def n(self) -> int:

@@ -1,8 +1,8 @@
 """The numbers of a system that its motion in absolute coordinates depends on, for derivatives by parameters.
 
-They are those of an `AbsoluteMechanism`, but in central frames whose axes are given: principal axes may jump where
-moments are equal, and methods do not depend on them. So inertias are full matrices, and all is smooth in masses,
-lengths and axes.
+They are those of an `AbsoluteMechanism`, but in central frames that are given: principal axes may jump where moments
+are equal, and methods do not depend on them. So inertias are full matrices, and all is smooth in masses, lengths and
+axes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from chasles.constraint.rows import CUSTOM, NUMBERS, ROTOR, SCREWS, TURN
 from chasles.constraint.tile_work import EXTRA_AT
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.table import FORCE, FORCES
-from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.mimic import as_couplings
 from chasles.model.system import System
 
 ROTOR_AXIS = np.r_[NUMBERS.u : NUMBERS.u + 3, NUMBERS.w : NUMBERS.w + 3]  # fixed in A, and in B
-PARTS = ("constants", "values", "joint_numbers", "masses", "inertias", "gravity")
+OF_SYSTEM = ("constants", "values", "joint_numbers", "masses", "inertias", "gravity")
 
 
 class SystemNumbers(CentralFrames):
@@ -37,13 +36,11 @@ class SystemNumbers(CentralFrames):
         system: System,
         base: AbsoluteMechanism,
         known: dict[tuple[Any, ...], list[Tile]],
-        centers: np.ndarray | None = None,
+        centers: np.ndarray,
     ):
-        """known: tiles of joints that do not change from one system to the next. centers: where central frames are
-        instead of at the centers of mass, (bodies, 3)."""
-        super().__init__(as_couplings(system), base.spaces, base.central[:, :4])
-        if centers is not None:
-            self.central[:, 4:] = centers
+        """known: tiles of joints that do not change from one system to the next. centers: where central frames are,
+        (bodies, 3)."""
+        super().__init__(as_couplings(system), base.spaces, np.concatenate([base.central[:, :4], centers], axis=1))
         places = self._places()
         builder = TileBuilder(self.system, places)
         self.tiles = make_tiles(self, builder, any(base.baumgarte), known)
@@ -51,9 +48,6 @@ class SystemNumbers(CentralFrames):
             self.system, places, builder.counted, base.inputs, base.every_angle, base.every_angle
         )
         self.constants, self.laws = builder.numbers(self.tiles), (*self.forces.laws, *builder.laws)
-        turn = quaternion_to_matrix(self.central[:, :4])
-        inertias = np.array([body.inertia for body in self.system.bodies])
-        self.inertias = np.swapaxes(turn, -1, -2) @ inertias @ turn
 
     @property
     def form(self) -> tuple[np.ndarray, ...]:
@@ -64,8 +58,9 @@ class SystemNumbers(CentralFrames):
         return tiles, self.joint_tables.rows, rows, np.array([len(self.constants), len(self.forces.values)])
 
     def parts(self, like: SystemNumbers) -> dict[str, np.ndarray]:
-        """All numbers, in the order of `PARTS`; zero for addresses and places in tables, and axes of rotors times their
-        sizes. like: of the mechanism itself; quaternions have the signs that they have there."""
+        """All numbers, in the order of `OF_SYSTEM`, inertias in the frames of the bodies; zero for addresses and places
+        in tables, and axes of rotors times their sizes. like: of the mechanism itself; quaternions have the signs that
+        they have there."""
         constants = self.constants.copy()
         rows = constants[: NUMBERS.size * len(self.tiles)].reshape(-1, NUMBERS.size)
         for k, (tile, row) in enumerate(zip(self.tiles, rows, strict=True)):
@@ -77,11 +72,12 @@ class SystemNumbers(CentralFrames):
             if tile.kind in (CUSTOM, SCREWS):
                 both = row[NUMBERS.u : NUMBERS.u + 8].reshape(2, 4)
                 both[:] = same_sign(both, like.tiles[k].numbers[NUMBERS.u : NUMBERS.u + 8].reshape(2, 4))
-        masses = np.array([body.mass for body in self.system.bodies])
+        bodies = self.system.bodies
+        masses, inertias = (np.array([getattr(body, name) for body in bodies]) for name in ("mass", "inertia"))
         gravity = np.array(self.system.gravity, dtype=float)
         of_joints = self.joint_tables.numbers
-        found = constants, self.forces.values, of_joints, masses, self.inertias.ravel(), gravity
-        return dict(zip(PARTS, found, strict=True))
+        found = constants, self.forces.values, of_joints, masses, inertias.ravel(), gravity
+        return dict(zip(OF_SYSTEM, found, strict=True))
 
     def from_squares(self, changes: np.ndarray) -> None:
         """Make changes (constants, columns) of what `parts` has for rotors those of their axes."""

@@ -46,7 +46,7 @@ class Family:
             self.values[name] = value
         self.base = self.mechanism({})
 
-    def made(self, changed: Mapping[str, np.ndarray]) -> System | Mechanism | ClosedMechanism:
+    def built(self, changed: Mapping[str, np.ndarray]) -> System | Mechanism | ClosedMechanism:
         """What the function returns with some parameters changed."""
         arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
         made = self.build(**arguments)
@@ -56,7 +56,7 @@ class Family:
 
     def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
         """The mechanism with some parameters changed."""
-        made = self.made(changed)
+        made = self.built(changed)
         if isinstance(made, System):
             return compiled(made, sprung=self.sprung)
         return made if made.tables.sprung == self.sprung else compiled(made.system, cut_of(made), sprung=self.sprung)

@@ -19,7 +19,7 @@ from chasles.simulation.adjoint.number_columns import NumberColumns
 from chasles.simulation.adjoint.number_pull import NumberPull
 from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.adjoint.replay import Stretch, replay
-from chasles.simulation.adjoint.tree_start import TreeStart
+from chasles.simulation.adjoint.tree_start import StartOfTree
 from chasles.simulation.adjoint.weights import Weighed, gathered
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
 from chasles.simulation.motion import motion_stepper
@@ -159,8 +159,8 @@ class BodyGradient:
         raise NotImplementedError
 
     @cached_property
-    def _start(self) -> TreeStart:
-        return TreeStart(self)
+    def _start(self) -> StartOfTree:
+        return StartOfTree(self)
 
     @cached_property
     def _by_columns(self) -> np.ndarray:
@@ -199,12 +199,13 @@ class BodyAdjoint(BodyGradient):
         """Find the cotangents of poses and velocities at the start, and what residuals are multiplied with."""
         kicks = self.observe(self.points(), by_q, by_v.copy())
         self.forces = np.zeros((len(self.inputs), self.mechanism.joint_tables.nv))
-        parts = []
         for number in range(len(self.held) - 1, -1, -1):
             own = np.flatnonzero(self.which == number)
             steps = slice(int(own[0]), int(own[-1]) + 1)
             points, first = slice(steps.start, min(steps.stop + 1, len(self.run.t))), steps.start
-            parts += self._period(points, number, (kicks[0][points], kicks[1][points]))
+            for account in self._period(points, number, (kicks[0][points], kicks[1][points])):
+                if self.pull is not None:
+                    self.pull.add(account)
             if answer is not None:
                 weights = self.actuation.back(self.held[[number]], self.forces[steps].sum(axis=0)[None])
                 for part, more in zip(
@@ -212,9 +213,6 @@ class BodyAdjoint(BodyGradient):
                 ):
                     part[first] += more[0]
         self.turn, self.v = kicks[0][0], kicks[1][0]
-        if self.pull is not None:
-            for account in parts:
-                self.pull.add(account)
 
     def _period(self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]) -> list[Weighed]:
         """The steps between some points, under one input: states with the weights of their residuals. kicks: cotangents

@@ -32,16 +32,18 @@ from chasles.constraint.rows import (
     TURN,
 )
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT
+from chasles.force.law_tangent import LawTangent
 from chasles.force.passive import PASSIVE
 from chasles.force.table import BUSHING, FORCE, FORCES, ROD, SPRING
 from chasles.force.table import JOINT as ON_JOINT
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
-from chasles.simulation.adjoint.pull_numbers import BLOCK, OF_FORCE, OF_JOINT, OF_TILE, ROOM, pull_numbers
+from chasles.simulation.adjoint.pull_numbers import NUMBER_ROOM, OF_BLOCK, OF_FORCE, OF_JOINT, OF_TILE, pull_numbers
 from chasles.simulation.adjoint.pull_state import ACCOUNT
 from chasles.simulation.adjoint.weights import Weighed, Weights
 from chasles.simulation.tree.tangent import put_tangents
 
+AT_ONCE = 1000  # states whose rows are in memory
 TINY = 1e-300  # friction that comes from zero: laws leave it out where it is zero
 # fields of `NUMBERS` that rows of a kind depend on, and those that have a number of their own for each row
 OF_KIND = {
@@ -52,8 +54,8 @@ OF_ROW = {SLIDE: "u", DOT: "uws", DISTANCE: "s", HELIX: "us"}
 WHOLE = {"a": 3, "b": 3, "u": 9, "w": 3, "s": 3}  # beyond the first three numbers of w are those of `EXTRA`
 
 
-class Block(NamedTuple):
-    """What a block of directions belongs to (`pull_numbers.BLOCK`), and places of numbers among all."""
+class NumberBlock(NamedTuple):
+    """What a block of directions belongs to (`pull_numbers.OF_BLOCK`), and places of numbers among all."""
 
     what: int
     owner: int
@@ -84,21 +86,23 @@ class NumberPull:
     """Cotangents of numbers, contracted with their changes."""
 
     def __init__(self, residuals: BodyResiduals, numbers: SystemNumbers, changes: np.ndarray, metric: str):
-        """changes: of all numbers (`numbers.PARTS`), (count, columns)."""
+        """changes: of all numbers (`numbers.OF_SYSTEM`), (count, columns)."""
         self.residuals, self.numbers, self.changes, self.metric = residuals, numbers, changes, metric
         self.mechanism, self.n = residuals.mechanism, residuals.n
         sizes = [len(part) for part in numbers.parts(numbers).values()]
         self.edges = np.cumsum([0, *sizes])
-        self.packed, self.lifted = self._packed()
+        given = [block for block in self._blocks() if changes[block.places].any()]
+        special = any(numbers.tiles[block.owner].kind >= TURN for block in given if block.what == OF_TILE)
+        self.packed, self.lifted = self._packed(special)
         parts, places, ways, shares = [], [np.zeros(0, dtype=np.int64)], [np.zeros((0, TANGENTS))], []
         taken = 0
-        for block in self._blocks():
+        for block in given:
             for way, share in self._directions(block.places):
                 used = np.flatnonzero(way.any(axis=1))
-                row = np.zeros(BLOCK.size, dtype=np.int64)
-                row[[BLOCK.what, BLOCK.owner, BLOCK.other]] = block.what, block.owner, block.other
-                row[[BLOCK.bodies, BLOCK.bodies + 1]] = block.bodies
-                row[[BLOCK.begin, BLOCK.end, BLOCK.call]] = taken, taken + len(used), block.call
+                row = np.zeros(OF_BLOCK.size, dtype=np.int64)
+                row[[OF_BLOCK.what, OF_BLOCK.owner, OF_BLOCK.other]] = block.what, block.owner, block.other
+                row[[OF_BLOCK.bodies, OF_BLOCK.bodies + 1]] = block.bodies
+                row[[OF_BLOCK.begin, OF_BLOCK.end, OF_BLOCK.call]] = taken, taken + len(used), block.call
                 taken += len(used)
                 parts.append(row)
                 places.append(block.places[used])
@@ -109,7 +113,7 @@ class NumberPull:
         heavy = changes[self.edges[3] : self.edges[6]]
         self.shares = np.concatenate([*shares, heavy])  # of each column in what is found
         self.found = np.zeros(len(self.shares))
-        self.space = buffer(ROOM.size(self.packed.view(np.int64)) // WIDTH + 1)
+        self.space = buffer(NUMBER_ROOM.size(self.packed.view(np.int64)) // WIDTH + 1)
 
     @property
     def total(self) -> np.ndarray:
@@ -120,13 +124,14 @@ class NumberPull:
 
     def add(self, account: Weighed) -> None:
         """States with weights."""
-        (states, weights), residuals, n = account, self.residuals, self.n
-        used = np.any([part.any(axis=1) for part in weights], axis=0)
-        if not used.any():
-            return
-        states = MovingStates(*(part[used] for part in states))
-        weights = Weights(*(part[used] for part in weights))
-        count = len(states.t)
+        used = np.flatnonzero(np.any([part.any(axis=1) for part in account.weights], axis=0))
+        for first in range(0, len(used), AT_ONCE):
+            own = used[first : first + AT_ONCE]
+            states = MovingStates(*(part[own] for part in account.states))
+            self._add(states, Weights(*(part[own] for part in account.weights)))
+
+    def _add(self, states: MovingStates, weights: Weights) -> None:
+        residuals, n, count = self.residuals, self.n, len(states.t)
         shift = np.zeros((count, n, 6))
         if weights.shift.any():
             inverse = residuals.metric(self.metric)
@@ -161,8 +166,9 @@ class NumberPull:
 
     # ------------------------------------------------------------ preparation
 
-    def _packed(self) -> tuple[np.ndarray, np.ndarray]:
-        """The packed mechanism with laws on duals and a row to spare, and the numbers on duals."""
+    def _packed(self, special: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The packed mechanism with laws on duals and a row to spare, and the numbers on duals. special: whether
+        special tiles count; else nothing is compiled for them."""
         numbers, given, head = self.numbers, self.residuals.packed, self.residuals.packed.view(np.int64)
         table, joints = numbers.forces.table.copy(), numbers.joint_tables.rows.copy()
         rows = table[FORCES.size :].reshape(-1, FORCE.size)
@@ -171,7 +177,9 @@ class NumberPull:
         joints[:, JOINT.laws] += 1
         table[FORCES.count] = 1
         parts = {name: MECHANISM.part(given, name) for name in MECHANISM.elements}
-        constants, self.laws = on_duals(numbers.constants, numbers.tiles, self.mechanism.laws, varied=True)
+        constants, self.laws = numbers.constants, list[LawTangent]()
+        if special:
+            constants, self.laws = on_duals(constants, numbers.tiles, self.mechanism.laws, varied=True)
         every = np.concatenate([constants, numbers.forces.values, numbers.joint_tables.numbers])
         parts |= {
             "table": np.concatenate([table[: FORCES.size], np.zeros(FORCE.size, dtype=np.int64), rows.ravel()]),
@@ -208,7 +216,7 @@ class NumberPull:
                 way[own, every], share[every] = 1.0, change[own]
             yield way, share
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[NumberBlock]:
         """What has numbers of its own."""
         yield from self._of_tiles()
         table = self.numbers.forces.table
@@ -238,14 +246,14 @@ class NumberPull:
             elif kind not in (SPRING, BUSHING, ROD):
                 bodies = row[FORCE.first], -1
             every: np.ndarray = np.unique(np.concatenate(given))
-            if self.changes[every].any():
+            if self.changes[every].any():  # else nothing is compiled for it
                 call = acting_address(kind if kind in (BUSHING, ROD) else SPRING, varied=True)
-                yield Block(OF_FORCE, k + 1, 0, bodies, call, every)
+                yield NumberBlock(OF_FORCE, k + 1, 0, bodies, call, every)
         velocities = itertools.accumulate((int(row[JOINT.velocities]) for row in joints), initial=0)
         for j, (iv, places) in enumerate(zip(velocities, frames, strict=False)):
-            yield Block(OF_JOINT, j, iv, (-1, -1), 0, places)
+            yield NumberBlock(OF_JOINT, j, iv, (-1, -1), 0, places)
 
-    def _of_tiles(self) -> Iterator[Block]:
+    def _of_tiles(self) -> Iterator[NumberBlock]:
         residuals, tiles = self.residuals, self.numbers.tiles
         for j, tile in enumerate(tiles):
             places = j * NUMBERS.size + np.flatnonzero(used_numbers(tile))
@@ -254,7 +262,7 @@ class NumberPull:
                 first, count = (int(extra[at]) for at in (EXTRA.parameters, EXTRA.count))
                 places = np.concatenate([places, np.arange(first, first + count)])
             last = int(residuals.tile_of_rows[residuals.rows_of_tile[j]])
-            yield Block(OF_TILE, j, last, (-1, -1), 0, places)
+            yield NumberBlock(OF_TILE, j, last, (-1, -1), 0, places)
 
     def _of_joint(self, row: np.ndarray) -> np.ndarray:
         """Places of frames, and of axes or screws."""

@@ -28,12 +28,12 @@ from chasles.simulation.adjoint.pull_state import ACCOUNT, add_products, to_spac
 # three directions of the numbers of a tile, of a force or of a joint: which of these; the tile, the row of the force or
 # the joint; the last of the tiles that share their row, or the first of the joint's velocities; the bodies of a force;
 # where the directions begin and end among all; the address of what adds the force
-BLOCK = layout("BLOCK", what=1, owner=1, other=1, bodies=2, begin=1, end=1, call=1)
+OF_BLOCK = layout("OF_BLOCK", what=1, owner=1, other=1, bodies=2, begin=1, end=1, call=1)
 OF_TILE, OF_FORCE, OF_JOINT = range(3)
 # weights of the rows of a tile, of its residual, acceleration term and target
 TILE_WEIGHTS = layout("TILE_WEIGHTS", rows=36, place=3, rate=3, target=3)
 _n, _na = MECHANISM.sizes.n_bodies, MECHANISM.sizes.n_angles
-ROOM = Regions(
+NUMBER_ROOM = Regions(
     "NumberRoom",
     rows=WIDTH * rows_size(MECHANISM.sizes.n_tiles, _na),
     turned=WIDTH * MOTION.size * _n,
@@ -47,13 +47,13 @@ ROOM = Regions(
     local=6 * _n,
     weights=TILE_WEIGHTS.size,
 )
-account_of, number_room_of = ACCOUNT.views, ROOM.views
+account_of, number_room_of = ACCOUNT.views, NUMBER_ROOM.views
 
 
 @kernel(allocates=True)
 def point(numbers, places, directions, block, sign):
     """Tangents of the numbers along three directions (sign 1), or none any more (0)."""
-    for e in range(block[BLOCK.begin], block[BLOCK.end]):
+    for e in range(block[OF_BLOCK.begin], block[OF_BLOCK.end]):
         at = WIDTH * places[e] + 1
         for k in range(TANGENTS):
             numbers[at + k] = sign * directions[TANGENTS * e + k]
@@ -138,7 +138,7 @@ def set_angles(state, out, at, step):
 @kernel(allocates=True)
 def pull_tile(tables, numbers, state, room, block, found, at):
     """Along directions of the numbers of a tile, and of the parameters of its law."""
-    j, last = block[BLOCK.owner], block[BLOCK.other]
+    j, last = block[OF_BLOCK.owner], block[OF_BLOCK.other]
     rows, weights = room.rows, room.weights
     evaluate_rows(tables, numbers, room, j)
     add_products(weights, TILE_WEIGHTS.rows, 36, rows, j * ROWS.size + ROWS.first_angular, found, at)
@@ -159,7 +159,7 @@ def pull_tile(tables, numbers, state, room, block, found, at):
 def pull_force(p, values, of_joints, forces, n_joints, state, room, block, found, at):
     """Along directions of the numbers of a force, and of the joints that it acts on or sees. The table has a first row
     to spare, for one that acts alone."""
-    table, row = forces.table, FORCES.size + block[BLOCK.owner] * FORCE.size
+    table, row = forces.table, FORCES.size + block[OF_BLOCK.owner] * FORCE.size
     for k in range(FORCE.size):
         table[FORCES.size + k] = table[row + k]
     set_angles(state, room.counted, 0, 1)
@@ -168,15 +168,15 @@ def pull_force(p, values, of_joints, forces, n_joints, state, room, block, found
         *(as_duals(room.states), as_duals(room.counted), as_duals(room.scratch)),
     )
     for side in range(2):
-        i = block[BLOCK.bodies + side]
+        i = block[OF_BLOCK.bodies + side]
         for k in range(WIDTH * 6 if i >= 0 else 0):
             room.wrenches[WIDTH * 6 * i + k] = 0.0
     invoke(
-        *(block[BLOCK.call], state.t[0], p, p.shape[0], values, of_joints),
+        *(block[OF_BLOCK.call], state.t[0], p, p.shape[0], values, of_joints),
         *(room.counted, room.rates, room.states, room.wrenches, room.scratch),
     )
     for side in range(2):
-        i = block[BLOCK.bodies + side]
+        i = block[OF_BLOCK.bodies + side]
         if i >= 0:
             add_products(room.local, 6 * i, 6, room.wrenches, 6 * i, found, at)
 
@@ -184,7 +184,7 @@ def pull_force(p, values, of_joints, forces, n_joints, state, room, block, found
 @kernel(allocates=True)
 def pull_joint(of_joints, forces, n_joints, state, room, block, turns, speeds, found, at):
     """Along directions of the numbers of a joint, whose coordinates and velocities count."""
-    j, iv, weights, spot = block[BLOCK.owner], block[BLOCK.other], room.weights, room.scratch
+    j, iv, weights, spot = block[OF_BLOCK.owner], block[OF_BLOCK.other], room.weights, room.scratch
     states, counted, duals = as_duals(room.states), as_duals(room.counted), as_duals(room.scratch)
     nv = forces.joints[j * JOINT.size + JOINT.velocities]
     set_angles(state, room.counted, 0, 1)
@@ -206,7 +206,7 @@ def pull_numbers(p, numbers, rows, turns, speeds, blocks, places, directions, sp
     its tiles, forces and joints; directions: three numbers for each of the places among them."""
     integers, tables, forces = as_integer_array(p), tables_of(p), forces_of(p)
     room, n, n_joints = number_room_of(space, integers), tables.n, integers[HEAD.n_joints]
-    count, first = blocks.shape[0] // BLOCK.size, WIDTH * tables.constants.shape[0]
+    count, first = blocks.shape[0] // OF_BLOCK.size, WIDTH * tables.constants.shape[0]
     last = first + WIDTH * forces.values.shape[0]
     constants, values, of_joints = as_duals(numbers[:first]), numbers[first:last], numbers[last:]
     for s in range(rows.shape[0]):
@@ -230,12 +230,12 @@ def pull_numbers(p, numbers, rows, turns, speeds, blocks, places, directions, sp
                 forces.control[k] = state.controls[k]
         weighed, before = False, -1
         for b in range(count):
-            block, at = blocks[b * BLOCK.size : (b + 1) * BLOCK.size], TANGENTS * b
-            what = block[BLOCK.what]
+            block, at = blocks[b * OF_BLOCK.size : (b + 1) * OF_BLOCK.size], TANGENTS * b
+            what = block[OF_BLOCK.what]
             if what == OF_TILE:
-                if block[BLOCK.owner] != before:
-                    before = block[BLOCK.owner]
-                    weighed = weigh_rows(tables, state, room, before, block[BLOCK.other])
+                if block[OF_BLOCK.owner] != before:
+                    before = block[OF_BLOCK.owner]
+                    weighed = weigh_rows(tables, state, room, before, block[OF_BLOCK.other])
                 if weighed:
                     point(numbers, places, directions, block, 1.0)
                     pull_tile(tables, constants, state, room, block, found, at)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TURN = 1e-2  # [rad or m] of differences
 
 
-class TreeStart:
+class StartOfTree:
     """What a run's adjoint says of its start."""
 
     def __init__(self, adjoint: BodyGradient):
