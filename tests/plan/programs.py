@@ -20,12 +20,14 @@ def program_of(way, system, start, end=0.3, off=0.2, **more):
 
     bodies = system(**more["parameters"]).bodies if more else system.bodies
     still = dict.fromkeys(start[1], 0.0) if isinstance(start[1], dict) else np.zeros(len(start[1]))
+    pushed = ch.plan.quantity(lambda t, q, v, u: (u**2).sum(axis=1) * v[:, 0] + np.sin(q[:, -1]) + u[:, -1], "pushed")
     costs = [
         *(ch.plan.effort(), ch.plan.duration(), ch.plan.final(ch.plan.state(v=still))),
         ch.plan.tracking(ch.plan.frame(bodies[-1].name, [1.0, 2.0, 3.0])),
+        *(ch.plan.tracking(pushed), ch.plan.final(ch.plan.inputs(), 0.1)),
     ]
     at_half = ch.plan.keep(ch.plan.frame(bodies[0].name, [1, 0, 0, 0, 0, 0, 1.0]), -100, 100, when=0.5)
-    limits = [at_half, ch.plan.reach(ch.plan.state(v=still))]
+    limits = [at_half, ch.plan.reach(ch.plan.state(v=still)), ch.plan.keep(pushed, -1.0), ch.plan.reach(pushed, 0.5)]
     with patch(f"{way.__module__}.solved", found):
         try:
             way(system, (0.0, end), 2, costs, *start, limits=limits, duration=(0.05, 1.0), **more)

@@ -23,13 +23,22 @@ SMALL = 1e-3  # of the largest numbers that are limited: those of limits that ar
 
 @dataclass(frozen=True)
 class Course:
-    """A motion at its nodes: times, coordinates, velocities, the inputs of the steps between, and the duration."""
+    """A motion at its nodes: times, coordinates, velocities, the inputs of the steps between, and the duration.
+    stages: t, q, v and u of all Gauss points, (intervals, stages, ...), if inputs change within steps."""
 
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
     u: np.ndarray
     duration: float
+    stages: tuple[np.ndarray, ...] | None = None
+
+    def driven(self, steps: np.ndarray) -> list[np.ndarray]:
+        """t, q, v and u of steps, where quantities of inputs are looked at: at their starts, or all stages one after
+        the other."""
+        if self.stages is None:
+            return [x[steps] for x in (self.t, self.q, self.v, self.u)]
+        return [x[steps].reshape(-1, *x.shape[2:]) for x in self.stages]
 
 
 @dataclass
@@ -47,19 +56,24 @@ class Quadratic:
 
 
 class Restraint:
-    """A limit at its nodes, with its multipliers and its stiffness."""
+    """A limit at its nodes, or in its steps (`driven`), with its multipliers and its stiffness."""
 
-    def __init__(self, limit: MotionLimit, edges: np.ndarray, rows: int):
-        self.limit, self.nodes, self.stiffness = limit, nodes_of(limit.when, edges), 1.0
+    def __init__(self, limit: MotionLimit, edges: np.ndarray, rows: int, stages: int = 1):
+        """stages: how many times a step quantities of inputs are limited."""
+        self.limit, self.driven, self.stiffness = limit, limit.quantity.driven, 1.0
+        self.nodes = nodes_of(limit.when, edges, self.driven)
         shape = len(self.nodes), rows
         try:
-            self.low, self.high = (np.broadcast_to(x, shape) for x in (limit.low, limit.high))
+            self.low, self.high = (
+                np.repeat(np.broadcast_to(x, shape), stages if self.driven else 1, axis=0)
+                for x in (limit.low, limit.high)
+            )
         except ValueError:
             raise ValueError(
                 f"{CALLER}: the limits of {limit.quantity.name} have shapes {limit.low.shape} and {limit.high.shape}; "
                 f"expected a number, or {rows}"
             ) from None
-        self.multipliers = np.zeros(shape)
+        self.multipliers = np.zeros(self.low.shape)
 
     def push(self, values: np.ndarray) -> np.ndarray:
         """ρ d of values (nodes, rows)."""
@@ -92,12 +106,15 @@ class Account:
         limits: Sequence[MotionLimit],
         design: Mapping[str, Any] | None = None,
         edges: np.ndarray | None = None,
+        stages: int = 1,
     ):
         """design: parameters of the system by name, for quantities that are functions of them too. edges: at which
-        shares of the duration nodes are, if steps are not equal."""
+        shares of the duration nodes are, if steps are not equal. stages: Gauss points of each step, if inputs change
+        within it."""
         self.edges = np.arange(steps + 1) / steps if edges is None else edges
         costs, limits = _given(costs, design or {}), _given(limits, design or {})
         self.mechanism, self.tree, self.steps = mechanism, getattr(mechanism, "spanning", mechanism), steps
+        self.idle = np.zeros((1, inputs))
         self.efforts, self.durations, self.wishes = list[EffortCost](), list[DurationCost](), list[Wish]()
         for cost in costs:
             self._sort(cost)
@@ -111,7 +128,7 @@ class Account:
             one.quantity.prepare(self.tree)
         neutral, still = self.tree.neutral()[None], np.zeros((1, self.tree.nv))
         rows = {id(one): self._numbers(one.quantity, np.zeros(1), neutral, still)[0].shape[1] for one in limits}
-        self.restraints = [Restraint(limit, self.edges, rows[id(limit)]) for limit in limits]
+        self.restraints = [Restraint(limit, self.edges, rows[id(limit)], stages) for limit in limits]
         for wish in self.wishes:
             count = self._numbers(wish.quantity, np.zeros(1), neutral, still)[0].shape[1]
             if wish.weight.shape not in ((), (count,)):
@@ -145,18 +162,22 @@ class Account:
     ) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(target := getattr(what, "target", None), np.ndarray) and target.ndim == 2 and len(t) == 1:
             return type(what)(what.frame, target[0]).numbers(self.tree, t, q, v)  # type: ignore[attr-defined, call-arg]
-        return what.numbers(self.tree, t, q, v)
+        return what.numbers(self.tree, t, q, v, self.idle)
 
     def _weights(self, wish: Wish, duration: float) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of a wish, and what each counts."""
-        nodes = nodes_of(wish.when, self.edges)
+        """Nodes or steps of a wish, and what each counts."""
+        nodes = nodes_of(wish.when, self.edges, wish.quantity.driven)
         if not isinstance(wish.when, str) or wish.when != ALWAYS:
             return nodes, np.ones(len(nodes))
         shares = np.full(len(nodes), duration / self.steps)
-        shares[[0, -1]] *= 0.5
+        if not wish.quantity.driven:
+            shares[[0, -1]] *= 0.5
         return nodes, shares
 
     def _at(self, what: MotionQuantity, nodes: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers at nodes, or of inputs in steps, and their derivatives."""
+        if what.driven:
+            return what.numbers(self.tree, *course.driven(nodes))
         return what.numbers(self.tree, course.t[nodes], course.q[nodes], course.v[nodes])
 
     def require_timeless(self, begin: float, end: float) -> None:
@@ -175,7 +196,7 @@ class Account:
         """ValueError if a quantity has no numbers along a motion."""
         every: list[Any] = [*self.wishes, *(one.limit for one in self.restraints)]
         for one in every:
-            values = self._at(one.quantity, nodes_of(one.when, self.edges), course)[0]
+            values = self._at(one.quantity, nodes_of(one.when, self.edges, one.quantity.driven), course)[0]
             if not np.isfinite(values).all():
                 k = int(np.argmin(np.isfinite(values).all(axis=1)))
                 raise ValueError(f"{CALLER}: {one.quantity.name} is not finite at its node {k} under the guess")
@@ -204,10 +225,10 @@ class Account:
         """What is large for the numbers of each limit: their bounds and their values along a motion, or if these are
         far smaller than those of other limits, the largest of all. Numbers that are rounding of what changes of the
         state by its units make of them, as the speed of an arm that is held at rest, have no size of their own."""
-        found, usual = [], []
+        found, usual, units = [], [], np.concatenate([units, 1.0 + np.abs(course.u).max(axis=0)])
         for one in self.restraints:
             values, slopes = self._at(one.limit.quantity, one.nodes, course)
-            usual.append(float(np.abs(slopes @ units).max(initial=0.0)))
+            usual.append(float(np.abs(slopes @ units[: slopes.shape[2]]).max(initial=0.0)))
             given = np.concatenate([one.low[np.isfinite(one.low)], one.high[np.isfinite(one.high)], values.ravel()])
             size = float(np.abs(given).max(initial=0.0))
             found.append(size if size > ROUNDING * usual[-1] else 0.0)
@@ -243,7 +264,7 @@ class Account:
             pull = 2 * shares[:, None] * wish.weight * values
             bend = 2 * shares[:, None] * np.broadcast_to(wish.weight, values.shape)
             if isinstance(wish.when, str) and wish.when == ALWAYS:
-                running += shares * (wish.weight * values**2).sum(axis=1)
+                running[nodes] += shares * (wish.weight * values**2).sum(axis=1)
                 _add(found, nodes, n, slopes, pull, bend)
             else:
                 later.append((nodes, slopes, pull, bend))
@@ -262,7 +283,8 @@ class Account:
         return found
 
     def bends(self, course: Course, moved: Callable[[np.ndarray], Course], units: np.ndarray) -> np.ndarray:
-        """pᵀ ∂²r of all quantities, (nodes, n, n); moved: the motion after a change (δ, δv) of all its nodes."""
+        """pᵀ ∂²r of all quantities, (nodes, n + m, n + m); moved: the motion after a change (δ, δv, u) of all its nodes
+        and steps."""
         found = np.zeros((self.steps + 1, len(units), len(units)))
         parts: list[tuple[MotionQuantity, np.ndarray, np.ndarray]] = []
         for wish in self.wishes:
@@ -273,8 +295,11 @@ class Account:
             parts.append((one.limit.quantity, one.nodes, one.push(values)))
         for quantity, nodes, pull in parts:
             if not quantity.straight(self.tree):
-                bent = bend_of(lambda change, of=quantity, at=nodes: self._at(of, at, moved(change))[1], pull, units)
-                np.add.at(found, nodes, bent)
+                own = len(units) if quantity.driven else 2 * self.tree.nv
+                bent = bend_of(
+                    lambda change, of=quantity, at=nodes: self._at(of, at, moved(change))[1], pull, units, own
+                )
+                np.add.at(found[:, :own, :own], nodes, bent)
         return found
 
 
@@ -302,6 +327,12 @@ def names_of(restraints: Sequence[Restraint]) -> list[str]:
 
 
 def _add(found: Quadratic, nodes: np.ndarray, n: int, slopes: np.ndarray, pull: np.ndarray, bend: np.ndarray) -> None:
-    """Add rows with slopes (nodes, m, n), first and second derivatives by their numbers (nodes, m)."""
-    np.add.at(found.x[:, :n], nodes, np.einsum("kmn,km->kn", slopes, pull))
-    np.add.at(found.xx[:, :n, :n], nodes, slopes.transpose(0, 2, 1) @ (bend[..., None] * slopes))
+    """Add rows with slopes (nodes, m, n), or with inputs behind, first and second derivatives by their numbers (nodes,
+    m)."""
+    first, second = np.einsum("kmn,km->kn", slopes, pull), slopes.transpose(0, 2, 1) @ (bend[..., None] * slopes)
+    np.add.at(found.x[:, :n], nodes, first[:, :n])
+    np.add.at(found.xx[:, :n, :n], nodes, second[:, :n, :n])
+    if slopes.shape[2] > n:
+        np.add.at(found.u, nodes, first[:, n:])
+        np.add.at(found.uu, nodes, second[:, n:, n:])
+        np.add.at(found.ux[:, :, :n], nodes, second[:, n:, :n])

@@ -83,7 +83,8 @@ def collocate(
     mesh = np.arange(int(intervals) + 1) / int(intervals)
     for left in range(ROUNDS if refine else 0, -1, -1):
         count = len(mesh) - 1
-        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, design=design.values, edges=mesh)
+        how: dict[str, Any] = {"design": design.values, "edges": mesh, "stages": int(stages)}
+        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, **how)
         if start is None:
             require_between(account, refine)
             require_start(account, begin, *first)
@@ -185,7 +186,33 @@ class Collocation(NodeProgram):
         return not np.isfinite(self.q).all()
 
     def course(self, z: np.ndarray) -> Course:
-        return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]))
+        stages = self.stage_times, self.interval.q, self.interval.v, self.u
+        return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]), stages)
+
+    def _by_variables(self, by: np.ndarray, intervals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (intervals, ..., columns) by the columns of intervals as those by the variables, and by the
+        design."""
+        n = 2 * self.nv
+        own, share, turn = by[..., :n], self.shares[intervals], (slice(None),) + (None,) * (by.ndim - 3)
+        parts = own @ self.by[intervals][turn], by[..., n:-1], by[..., -1:] * share.reshape(-1, *(1,) * (by.ndim - 1))
+        return np.concatenate(parts, axis=-1), own @ self.follow[intervals][turn]
+
+    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        interval, n = self.interval, 2 * self.nv
+        parts = slopes.reshape(len(steps), self.stages, *slopes.shape[1:])
+        both = np.concatenate([interval.dq, interval.dv], axis=2)[steps]
+        by, following = self._by_variables(parts[..., :n] @ both, steps)
+        return np.concatenate([by, parts[..., n:]], axis=-1), following
+
+    def driven_places(self, steps: np.ndarray) -> np.ndarray:
+        local, u = self._local()[steps], self.at["u"].reshape(self.count, self.stages, self.inputs)[steps]
+        tiled = np.repeat(local[:, None], self.stages, axis=1)
+        return np.concatenate([tiled, u], axis=2).reshape(-1, local.shape[1] + self.inputs)
+
+    def _local(self) -> np.ndarray:
+        """The variables that belong to the columns of each interval."""
+        time = np.full((self.count, 1), self.time)
+        return np.concatenate([self.at["node"][:-1], self.at["alpha"], time], axis=1)
 
     # ------------------------------------------------------------ cost
 
@@ -211,43 +238,37 @@ class Collocation(NodeProgram):
         share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
         total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
         for wish in account.wishes:
-            if always(wish):
-                r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
-                total += float(self._stage_shares() @ (wish.weight * r**2).sum(axis=1))
+            if always(wish) or wish.quantity.driven:
+                steps, shares = self._stages_of(wish)
+                r, _ = wish.quantity.numbers(account.tree, *self.course(z).driven(steps))
+                total += float(shares @ (wish.weight * r**2).sum(axis=1))
             else:
                 r, _ = account._at(wish.quantity, nodes_of(wish.when, self.mesh), self.course(z))
                 total += float((wish.weight * r**2).sum())
         return total
 
-    def _flat_stages(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times and states of all stages, one after the other."""
-        q, v = (x.reshape(-1, x.shape[-1]) for x in (self.interval.q, self.interval.v))
-        return self.stage_times.ravel(), q, v
-
-    def _stage_shares(self) -> np.ndarray:
-        """What each stage counts in integrals."""
-        return np.outer(self.h, self.interval.b).ravel()
+    def _stages_of(self, wish: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The intervals of a wish, and what each of their stages counts: in integrals, or as part of a mean."""
+        steps = nodes_of(wish.when, self.mesh, True)
+        return steps, np.outer(self.h if always(wish) else np.ones(len(steps)), self.interval.b).ravel()
 
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
-        if not always(wish):
+        if not (always(wish) or wish.quantity.driven):
             nodes = nodes_of(wish.when, self.mesh)
             r, by = self.account._at(wish.quantity, nodes, self.course(z))
             pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
             np.add.at(slope, self.at["node"][nodes], pull)
             slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[nodes])
             return
-        interval, nv = self.interval, self.nv
-        r, by = wish.quantity.numbers(self.account.tree, *self._flat_stages())
-        shares = self._stage_shares()
-        pull = 2 * shares[:, None] * wish.weight * r
-        both = np.concatenate([interval.dq, interval.dv], axis=2).reshape(-1, 2 * nv, interval.columns)
-        columns = np.einsum("km,kmc,kcd->kd", pull, by, both).reshape(self.count, self.stages, -1).sum(axis=1)
-        slope[self.at["node"][:-1]] += np.einsum("kn,knm->km", columns[:, : 2 * nv], self.by[:-1])
-        slope[self.time + 1 :] += np.einsum("kn,knp->p", columns[:, : 2 * nv], self.follow[:-1])
-        slope[self.at["alpha"]] += columns[:, 2 * nv : -1]
-        slope[self.time] += float(self.shares @ columns[:, -1])
-        slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
+        steps, shares = self._stages_of(wish)
+        r, by = wish.quantity.numbers(self.account.tree, *self.course(z).driven(steps))
+        pull = np.einsum("km,kmc->kc", 2 * shares[:, None] * wish.weight * r, by)
+        own, following = self.driven_slopes(pull[:, None], steps)
+        np.add.at(slope, self.driven_places(steps)[:, : own.shape[-1]], own.reshape(len(pull), -1))
+        slope[self.time + 1 :] += following.reshape(len(pull), self.design.size).sum(axis=0)
+        if always(wish):
+            slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
 
     # ------------------------------------------------------------ equations
 
@@ -299,16 +320,15 @@ class Collocation(NodeProgram):
         self.slope(z)
         nv, by_node, follow = self.nv, self.by, self.follow
         by, by_inputs, by_design = self._motion_slopes()
-        by_design = by_design + by[..., : 2 * nv] @ follow[:-1, None]
-        by = np.concatenate([by[..., : 2 * nv] @ by_node[:-1, None], by[..., 2 * nv :]], axis=-1)
-        by[..., -1] *= self.shares[:, None, None]
-        _, ends, following = self.interval.ends(self.q[1:], self.v[1:])
+        every = np.arange(self.count)
+        by, following = self._by_variables(by, every)
+        by_design = by_design + following
+        _, ends, turned = self.interval.ends(self.q[1:], self.v[1:])
         after = np.concatenate([by_node[1:], follow[1:]], axis=2)
-        after[:, :nv] = following @ after[:, :nv]
+        after[:, :nv] = turned @ after[:, :nv]
         after, ends_design = np.split(after, [self.nodes.size], axis=2)
-        ends_design = ends_design + ends[..., : 2 * nv] @ follow[:-1]
-        ends = np.concatenate([ends[..., : 2 * nv] @ by_node[:-1], ends[..., 2 * nv :]], axis=-1)
-        ends[..., -1] *= self.shares[:, None]
+        ends, following = self._by_variables(ends, every)
+        ends_design = ends_design + following
         chosen = [np.take_along_axis(x, self.nodes.rows[1:, :, None], axis=1) for x in (ends, after, ends_design)]
         limits = self.limit_slopes(self.course(z), self.by_design[1:])
         return np.concatenate([x.ravel() for x in (by, by_inputs, by_design, *chosen, *limits)])
@@ -316,7 +336,7 @@ class Collocation(NodeProgram):
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of the entries."""
         nv, s, K, own = self.nv, self.stages, self.count, self.nodes.size
-        local = np.concatenate([self.at["node"][:-1], self.at["alpha"], np.full((K, 1), self.time)], axis=1)
+        local = self._local()
         first = np.arange(K * s * nv).reshape(K, s, nv)
         second = K * s * nv + np.arange(K * own).reshape(K, own)
         u = self.at["u"].reshape(K, s, 1, self.inputs)

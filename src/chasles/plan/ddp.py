@@ -273,10 +273,11 @@ class Ddp:
         scales = self.account.scales(course, self.units)
         for one, scale in zip(self.account.restraints, scales, strict=True):
             values, slopes = self.account._at(one.limit.quantity, one.nodes, course)
+            slopes, by_inputs = np.split(slopes, [len(self.units)], axis=2)
             if basis is not None:
                 slopes = slopes @ basis[one.nodes]
             own_reach = reach[one.nodes][:, : slopes.shape[2], : slopes.shape[2]]
-            moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes)
+            moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes) + (by_inputs**2).sum(axis=2)
             least = moved[moved > 1e-9 * moved.max(initial=0.0)]
             one.stiffness = STIFF_FIRST * price / float(np.median(least)) if least.size else price
             violated = one.off(values)

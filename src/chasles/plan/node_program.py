@@ -157,8 +157,12 @@ class NodeProgram:
         found, parts = [], [by_design[:0]]
         for one in self.account.restraints:
             slopes = self.account._at(one.limit.quantity, one.nodes, course)[1]
-            found.append(slopes @ self.by[one.nodes])
-            parts.append(np.concatenate(slopes @ self.follow[one.nodes]))
+            if one.driven:
+                own, following = self.driven_slopes(slopes, one.nodes)
+            else:
+                own, following = slopes @ self.by[one.nodes], slopes @ self.follow[one.nodes]
+            found.append(own)
+            parts.append(following.reshape(one.low.size, self.design.size))
         return [*found, by_design + np.concatenate(parts) if self.design.size else by_design]
 
     def limit_places(self, row: int) -> list[Any]:
@@ -166,11 +170,22 @@ class NodeProgram:
         pairs, first = [], row
         for one in self.account.restraints:
             own = row + np.arange(one.low.size).reshape(one.low.shape)
-            pairs.append(np.broadcast_arrays(own[..., None], self.at["node"][one.nodes][:, None]))
+            columns = self.driven_places(one.nodes) if one.driven else self.at["node"][one.nodes]
+            pairs.append(np.broadcast_arrays(own[..., None], columns[:, None]))
             row += one.low.size
         designed = self.time + 1 + np.arange(self.design.size)
         pairs.append(np.broadcast_arrays(np.arange(first, row)[:, None], designed))
         return pairs
+
+    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by the variables and by the design of numbers with slopes by (δ, δv, u) in steps."""
+        n = 2 * self.nv
+        by_node, following = slopes[..., :n] @ self.by[steps], slopes[..., :n] @ self.follow[steps]
+        return np.concatenate([by_node, slopes[..., n:]], axis=2), following
+
+    def driven_places(self, steps: np.ndarray) -> np.ndarray:
+        """The variables that these numbers change with, (numbers at once, variables)."""
+        return np.concatenate([self.at["node"][steps], self.at["inner"][steps]], axis=1)
 
     def edges(self, equations: int) -> tuple[np.ndarray, np.ndarray]:
         """Least and most of all rows: equations first, then limits."""

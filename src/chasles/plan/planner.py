@@ -260,7 +260,7 @@ def _holding(held: HeldSteps) -> np.ndarray:
 def require_start(account: Account, begin: float, q: np.ndarray, v: np.ndarray) -> None:
     """Refuse limits that the start violates, which no input can change."""
     for one in account.restraints:
-        if 0 not in one.nodes:
+        if one.driven or 0 not in one.nodes:
             continue
         r = account._numbers(one.limit.quantity, np.array([begin]), q[None], v[None])[0]
         at = int(np.argmax(one.nodes == 0))
