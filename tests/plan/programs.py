@@ -46,3 +46,19 @@ def require_slopes(program, z, tiny=1e-5):
     assert np.abs(matrix @ along - wanted).max() < 1e-8 * np.abs(wanted).max()
     slope = (program.cost(z + tiny * along)[0] - program.cost(z - tiny * along)[0]) / (2 * tiny)
     assert abs(program.cost(z)[1] @ along - slope) < 1e-7 * abs(slope)
+
+
+def require_bends(program, z, tiny=1e-5):
+    """The Hessian of the Lagrangian against central differences of its gradient along one direction."""
+    rng, shape = np.random.default_rng(2), (len(program.least), len(z))
+    multipliers, along = rng.normal(size=shape[0]), 0.1 * rng.normal(size=shape[1])
+
+    def gradient(z):
+        return 0.7 * program.cost(z)[1] + coo_matrix((program.slopes(z), program.places), shape=shape).T @ multipliers
+
+    wanted = (gradient(z + tiny * along) - gradient(z - tiny * along)) / (2 * tiny)
+    places = program.bends.places()
+    lower = coo_matrix((program.bends.entries(z, multipliers, 0.7), places), shape=(len(z), len(z))).tocsr()
+    assert (places[0] >= places[1]).all()
+    found = lower @ along + lower.T @ along - lower.diagonal() * along
+    assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max()

@@ -20,6 +20,7 @@ from chasles.plan.collocated import CollocatedMotion, warn_between
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
+from chasles.plan.hessian import CollocationHessian
 from chasles.plan.mesh import Refined, always, require_between, require_refinement
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
@@ -93,7 +94,7 @@ def collocate(
                 require_timeless(dynamics.mechanism, first[0], begin, end)
             box = bounds_of(actuated, low, high)
         task = Collocation(account, first, begin, box, design, actuated, int(stages), (q, v))
-        task.rank = getattr(dynamics, "rank", -1)
+        task.rank, task.units = getattr(dynamics, "rank", -1), dynamics.units
         program, z = task.program(guess, length) if start is None else task.begun(start, length)
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
@@ -112,6 +113,7 @@ class Collocation(NodeProgram):
     """The nonlinear program of a motion: beside nodes it has accelerations and inputs of the stages of an interval."""
 
     by_design: np.ndarray
+    units: np.ndarray  # of (δ, δv), and more
 
     def __init__(
         self,
@@ -238,30 +240,34 @@ class Collocation(NodeProgram):
         share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
         total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
         for wish in account.wishes:
-            if always(wish) or wish.quantity.driven:
-                steps, shares = self._stages_of(wish)
-                r, _ = wish.quantity.numbers(account.tree, *self.course(z).driven(steps))
-                total += float(shares @ (wish.weight * r**2).sum(axis=1))
-            else:
-                r, _ = account._at(wish.quantity, nodes_of(wish.when, self.mesh), self.course(z))
-                total += float((wish.weight * r**2).sum())
+            places, shares, staged = self.places_of(wish)
+            course = self.course(z)
+            r, _ = (
+                wish.quantity.numbers(account.tree, *course.driven(places))
+                if staged
+                else account._at(wish.quantity, places, course)
+            )
+            total += float(shares @ (wish.weight * r**2).sum(axis=1))
         return total
 
-    def _stages_of(self, wish: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The intervals of a wish, and what each of their stages counts: in integrals, or as part of a mean."""
-        steps = nodes_of(wish.when, self.mesh, True)
-        return steps, np.outer(self.h if always(wish) else np.ones(len(steps)), self.interval.b).ravel()
+    def places_of(self, wish: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The nodes of a wish, or its intervals, whether it is these, and what each node or stage counts: in integrals,
+        or as part of a mean."""
+        staged = always(wish) or wish.quantity.driven
+        places = nodes_of(wish.when, self.mesh, staged)
+        if not staged:
+            return places, np.ones(len(places)), False
+        return places, np.outer(self.h if always(wish) else np.ones(len(places)), self.interval.b).ravel(), True
 
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
-        if not (always(wish) or wish.quantity.driven):
-            nodes = nodes_of(wish.when, self.mesh)
-            r, by = self.account._at(wish.quantity, nodes, self.course(z))
-            pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
-            np.add.at(slope, self.at["node"][nodes], pull)
-            slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[nodes])
+        steps, shares, staged = self.places_of(wish)
+        if not staged:
+            r, by = self.account._at(wish.quantity, steps, self.course(z))
+            pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[steps])
+            np.add.at(slope, self.at["node"][steps], pull)
+            slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[steps])
             return
-        steps, shares = self._stages_of(wish)
         r, by = wish.quantity.numbers(self.account.tree, *self.course(z).driven(steps))
         pull = np.einsum("km,kmc->kc", 2 * shares[:, None] * wish.weight * r, by)
         own, following = self.driven_slopes(pull[:, None], steps)
@@ -296,13 +302,13 @@ class Collocation(NodeProgram):
         if self.field is None:
             _, by = interval.forces()
             return by, np.broadcast_to(-self.effect, (self.count, self.stages, nv, self.inputs)), by[..., :0]
-        shifts = np.zeros((self.count, self.stages, self.field.count, self.inputs + P))
-        shifts[..., -nv:, : self.inputs] = self.effect
+        forced = np.zeros((self.count, self.stages, nv, self.inputs + P))
+        forced[..., : self.inputs], shifts = self.effect, None
         if self.tables is not None and self.effect_slopes is not None:
-            shifts[..., :-nv, self.inputs :] = self.tables
-            shifts[..., -nv:, self.inputs :] = self.effect_slopes
+            shifts = np.concatenate([np.zeros((len(self.tables), self.inputs)), self.tables], axis=1)
+            forced[..., self.inputs :] = self.effect_slopes
         state, more, rate = self.field.slopes(
-            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, shifts, self.h.min()
+            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, forced, self.h.min(), shifts
         )
         by = -(state[..., :nv] @ interval.dq + state[..., nv:] @ interval.dv)
         places = (self.mesh[:-1] / self.shares)[:, None] + interval.c
@@ -374,7 +380,10 @@ class Collocation(NodeProgram):
         least, most = self.edges(self.equations)
         places = self.places()
         self.row_count, self.entry_count = len(least), len(places[0])
-        return Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
+        program = Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
+        if not self.design.size:
+            program.bends = CollocationHessian(self, self.units)
+        return program
 
     def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:
         """The motion, if it satisfies everything."""

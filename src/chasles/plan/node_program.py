@@ -94,6 +94,11 @@ class NodeProgram:
     def times(self, duration: float) -> np.ndarray:
         return self.begin + duration * self.mesh
 
+    @property
+    def t_span(self) -> float:
+        """The duration."""
+        return float(self.t[-1] - self.t[0])
+
     def guessed(self, guess: ArrayLike | None, duration: float) -> np.ndarray:
         """Coordinates at the nodes that δ is counted from."""
         if guess is None:

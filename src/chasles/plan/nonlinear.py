@@ -30,6 +30,7 @@ class Program:
     high: np.ndarray
     least: np.ndarray
     most: np.ndarray
+    bends: Any = None  # the Hessian of the Lagrangian: its `entries` of z, λ and σ at its `places`
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, s
     package = "" if solver == "scipy" else ipopt_package()
     if not package:
         return _by_scipy(program, z, tolerance, iterations)
-    call, options = Callbacks(program), _options_of_ipopt(tolerance, iterations)
+    call, options = Callbacks(program), _options_of_ipopt(tolerance, iterations, program.bends is not None)
     found, status, count = (by_ipyopt if package == "ipyopt" else by_cyipopt)(call, z, options)
     if call.raised:
         raise call.raised[0]
@@ -72,10 +73,12 @@ def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, s
     return ProgramEnd(found, count, ending)
 
 
-def _options_of_ipopt(tolerance: float, iterations: int) -> dict[str, Any]:
+def _options_of_ipopt(tolerance: float, iterations: int, bent: bool) -> dict[str, Any]:
+    """bent: with second derivatives."""
     options: dict[str, Any] = {"print_level": 0, "sb": "yes", "tol": tolerance, "constr_viol_tol": tolerance}
-    options |= {"max_iter": iterations, "hessian_approximation": "limited-memory"}
-    options |= {"limited_memory_max_history": MEMORY, "acceptable_tol": tolerance, "acceptable_iter": 3}
+    options |= {"max_iter": iterations, "acceptable_tol": tolerance, "acceptable_iter": 3}
+    if not bent:
+        options |= {"hessian_approximation": "limited-memory", "limited_memory_max_history": MEMORY}
     return options | {"acceptable_constr_viol_tol": tolerance, "bound_relax_factor": 1e-3 * tolerance}
 
 
@@ -87,6 +90,7 @@ class Callbacks:
         self.program, self.raised, self.count = program, list[BaseException](), 0
         edges = program.low, program.high, program.least, program.most
         self.bounds = [np.clip(x, -FAR, FAR) for x in edges]
+        self.bend_places = None if program.bends is None else program.bends.places()
 
     def caught(self, function: Callable[[np.ndarray], Any], x: np.ndarray, size: tuple[int, ...] = ()) -> Any:
         """The value of a function; NaN of its size if there is none."""
@@ -111,6 +115,14 @@ class Callbacks:
     def jacobianstructure(self) -> tuple[np.ndarray, np.ndarray]:
         return self.program.places
 
+    def hessianstructure(self) -> tuple[np.ndarray, np.ndarray]:
+        none = np.zeros(0, dtype=np.int64)
+        return (none, none) if self.bend_places is None else self.bend_places
+
+    def hessian(self, x: np.ndarray, lagrange: np.ndarray, factor: float) -> Any:
+        assert self.bend_places is not None
+        return self.caught(lambda x: self.program.bends.entries(x, lagrange, factor), x, self.bend_places[0].shape)
+
     def intermediate(self, mode: int, iteration: int, *_: float) -> bool:
         """Whether Ipopt goes on."""
         self.count = iteration
@@ -127,12 +139,16 @@ def by_ipyopt(call: Callbacks, z: np.ndarray, options: dict[str, Any]) -> tuple[
 
         return into
 
-    empty, bounds = np.zeros(0, dtype=np.int64), call.bounds
+    def bend_into(x: np.ndarray, lagrange: np.ndarray, factor: float, out: np.ndarray) -> None:
+        out[:] = call.hessian(x, lagrange, factor)
+
+    bounds = call.bounds
     make: Any = ipyopt.Problem
     problem = make(
         *(len(z), bounds[0], bounds[1], len(bounds[2]), bounds[2], bounds[3]),
-        *(tuple(call.program.places), (empty, empty), call.objective),
+        *(tuple(call.program.places), call.hessianstructure(), call.objective),
         *(put(call.gradient), put(call.constraints), put(call.jacobian)),
+        *([bend_into] if call.bend_places else []),
         intermediate_callback=lambda *_: not call.raised,
         ipopt_options=options,
     )
