@@ -158,10 +158,11 @@ class Account:
             raise TypeError(f"{CALLER}: {cost!r} is not a cost; expected effort, duration, tracking or final")
 
     def _numbers(
-        self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray
+        self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray, row: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Of one state; row: of a target for each place."""
         if isinstance(target := getattr(what, "target", None), np.ndarray) and target.ndim == 2 and len(t) == 1:
-            return type(what)(what.frame, target[0]).numbers(self.tree, t, q, v)  # type: ignore[attr-defined, call-arg]
+            return type(what)(what.frame, target[row]).numbers(self.tree, t, q, v)  # type: ignore[attr-defined, call-arg]
         return what.numbers(self.tree, t, q, v, self.idle)
 
     def _weights(self, wish: Wish, duration: float) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ from chasles.plan.held_steps import InputRange
 from chasles.plan.hessian import CollocationHessian
 from chasles.plan.mesh import Refined, always, require_between, require_refinement
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
+from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, bent, require_solver, solved
 from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
@@ -56,14 +56,16 @@ def collocate(
     tolerance: float = 1e-9,
     iterations: int = 3000,
     solver: str = "auto",
+    hessian: str = "auto",
     refine: float | None = None,
 ) -> CollocatedMotion:
     """Find the motion that minimizes costs within limits, by collocation at Gauss points.
 
     Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
-    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in
-    `shoot`.
+    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. hessian: "exact", which Ipopt has but
+    for parameters of a design, or "approximate" from gradients: more but shorter iterations. parameters, bounds: of a
+    design, as in `shoot`.
 
     Equations of motion hold at Gauss points, limits at nodes. What is between them is looked at afterwards (`defects`,
     `between`), with a warning where the motion is none of the system, or violates limits. refine: the largest defect
@@ -79,6 +81,7 @@ def collocate(
     dynamics, state = prepare(CALLER, design.mechanism or system, begin, q, v, "relative", inputs=True)
     refuse_sticking(CALLER, dynamics.mechanism.system)
     require_refinement(refine)
+    second = bent(hessian, bool(design.size), True)
     actuated, terms = InputRange(dynamics), terms_of(costs, limits)
     first, taken, start = dynamics.split(state)[:2], 0, None
     mesh = np.arange(int(intervals) + 1) / int(intervals)
@@ -94,16 +97,16 @@ def collocate(
                 require_timeless(dynamics.mechanism, first[0], begin, end)
             box = bounds_of(actuated, low, high)
         task = Collocation(account, first, begin, box, design, actuated, int(stages), (q, v))
-        task.rank, task.units = getattr(dynamics, "rank", -1), dynamics.units
+        task.rank, task.units, task.bent = getattr(dynamics, "rank", -1), dynamics.units, second
         program, z = task.program(guess, length) if start is None else task.begun(start, length)
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
         motion = replace(task.result(solution, tolerance), iterations=taken)
-        if not left or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
+        if not left or solution.problem == STOPPED or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
             break
         start = Refined(task, solution.z, cut)
         mesh = start.mesh
-    if solution.problem:
+    if solution.problem and solution.problem != STOPPED:
         warn_unsettled(taken, solution.problem)
     warn_between(motion)
     return motion
@@ -113,7 +116,6 @@ class Collocation(NodeProgram):
     """The nonlinear program of a motion: beside nodes it has accelerations and inputs of the stages of an interval."""
 
     by_design: np.ndarray
-    units: np.ndarray  # of (δ, δv), and more
 
     def __init__(
         self,
@@ -376,12 +378,12 @@ class Collocation(NodeProgram):
     def _program(self, duration: tuple[float, float, float]) -> Program:
         low, high = self.box(duration)
         low[self.at["u"]], high[self.at["u"]] = (np.tile(x, self.stages) for x in self.bounds)
-        self.equations = self.count * (self.stages * self.nv + self.nodes.size)
+        self.equations, self.timed = self.count * (self.stages * self.nv + self.nodes.size), duration[0] < duration[2]
         least, most = self.edges(self.equations)
         places = self.places()
         self.row_count, self.entry_count = len(least), len(places[0])
         program = Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
-        if not self.design.size:
+        if self.bent:
             program.bends = CollocationHessian(self, self.units)
         return program
 

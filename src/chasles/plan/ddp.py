@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.stepper import Attention
 from chasles.plan.account import Account, Course, Quadratic
 from chasles.plan.curvature import add_curvature
 from chasles.plan.held_steps import HeldSteps
@@ -72,6 +73,7 @@ class Ddp:
         self.history: list[Iteration] = []
         self.damping, self.waiting, self.patience = 0.0, 2, 0
         self.near = 0.0
+        self.attention = Attention()  # to Ctrl-C
         self.policy: Policy | None = None
 
     def hold(self) -> bool:
@@ -203,6 +205,8 @@ class Ddp:
         merit = self.account.merit(self.course(points, inputs, self.duration))
         first, self.damping = abs(merit), 0.0
         for number in range(most):
+            if self.attention.called:
+                break
             model = self.model(points, inputs)
             if not self.history:
                 self._set_stiffness(model, points, inputs)

@@ -9,6 +9,7 @@ symmetrized in the end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,26 +152,47 @@ class MotionHessian(ABC):
             for j in range(own):
                 there = x.copy()
                 there[:, j] += sizes[:, j]
-                by = task.nodes.slopes(there, *task.nodes.states(there, task.t), task.t)
+                q, v = task.nodes.states(there, task.t)
+                lost = ~np.isfinite(v).all(axis=1)  # a loop that is almost stretched
+                there[lost], q[lost], v[lost] = x[lost], task.q[lost], task.v[lost]
+                by = task.nodes.slopes(there, q, v, task.t)
                 found[:, j, :own] += np.einsum("kn,knm->km", slopes, by - task.by) / sizes[:, j, None]
         return found
 
-    def add_changes(self, H: np.ndarray, directions: list[int], sizes: np.ndarray, row: Any) -> None:
-        """Add differences of a gradient `row` of a change of the columns (intervals, columns)."""
-        first = row(np.zeros((self.task.count, self.columns)))
-        for k in directions:
-            change = np.zeros((self.task.count, self.columns))
-            change[:, k] = sizes[:, k]
-            H[:, k] += (row(change) - first) / sizes[:, k, None]
-
-    def sizes(self, inner: float) -> np.ndarray:
-        """Changes of the columns for differences; inner: what is large for those of an interval."""
-        found = np.empty((self.task.count, self.columns))
-        found[:, : self.n], found[:, self.n : self.length] = self.units, inner
-        found[:, self.length] = self.task.shares * self.task.t_span
+    def changes(self, directions: list[int], inner: np.ndarray, row: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Differences of a gradient `row` of changes of the columns (intervals, columns), along some columns, the
+        length and the next node; inner: what is large in an interval, for each of its columns."""
+        task, nv, found = self.task, self.nv, np.zeros((self.task.count, self.columns, self.columns))
+        sizes = np.empty((task.count, self.columns))
+        sizes[:, : self.n], sizes[:, self.n : self.length] = self.units, inner
+        sizes[:, self.length] = task.h
+        after = range(self.length + 1, self.length + 1 + nv if self.coupled else 0)
         if self.coupled:
-            found[:, self.length + 1 :] = self.units
-        return TINY * found
+            sizes[:, self.length + 1 :] = self.units
+        first = row(np.zeros_like(sizes))
+        for k in (*directions, *([self.length] if task.timed else []), *after):
+            change = np.zeros_like(sizes)
+            change[:, k] = TINY * sizes[:, k]
+            found[:, k] = (row(change) - first) / change[:, k, None]
+        return found
+
+    def next_nodes(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and v of the next nodes after a change of the columns."""
+        q, v = self.task.q[1:], self.task.v[1:]
+        if not self.coupled:
+            return q, v
+        at = self.length + 1
+        return self.mechanism.retract(q, change[:, at : at + self.nv]), v + change[:, at + self.nv :]
+
+    def turned(self, ends: np.ndarray, turned: np.ndarray) -> np.ndarray:
+        """The multipliers of ends as a gradient by (δ, δv) of the next nodes."""
+        return np.concatenate([_times(ends[:, : self.nv], turned), ends[:, self.nv :]], axis=1)
+
+    def all_of(self, left: np.ndarray) -> np.ndarray:
+        """Multipliers of all numbers of the ends, (intervals, 2 nv), of those that are rows."""
+        found = np.zeros((self.task.count, self.n))
+        np.put_along_axis(found, self.task.nodes.rows[1:], left.reshape(self.task.count, -1), axis=1)
+        return found
 
 
 class CollocationHessian(MotionHessian):
@@ -188,8 +210,7 @@ class CollocationHessian(MotionHessian):
     ) -> tuple[np.ndarray, np.ndarray]:
         task, n, m, s, nv, count = self.task, self.n, self.task.inputs, self.task.stages, self.nv, self.task.count
         motion, left = np.split(multipliers, [count * s * nv])
-        ends = np.zeros((count, n))
-        np.put_along_axis(ends, task.nodes.rows[1:], left.reshape(count, -1), axis=1)
+        ends = self.all_of(left)
         g, S = self._stages(motion.reshape(count, s, nv))
         lasting = np.zeros((count, s, n + m))
         for part in parts:
@@ -204,14 +225,10 @@ class CollocationHessian(MotionHessian):
         by_length = np.einsum("kiy,kiyc->kc", lasting, D[:, :, : n + m])
         for effort in task.account.efforts:
             self._add_effort(H, by_length, factor * np.broadcast_to(effort.weight, (m,)))
-        if self.coupled:
-            directions = [*range(n + s * nv), self.length, *range(self.length + 1, self.length + 1 + nv)]
-        else:
-            directions = [self.length]
-        more = np.zeros_like(H)
-        largest = 1.0 + float(np.abs(task.interval.alpha).max(initial=0.0))
-        self.add_changes(more, directions, self.sizes(largest), lambda change: self._mapped(change, g, ends))
-        if not self.coupled:  # all is linear in the others
+        largest = np.full(self.inner, 1.0 + np.abs(task.interval.alpha).max(initial=0.0))
+        curved = list(range(n + s * nv)) if self.coupled else []  # in the others all is linear
+        more = self.changes(curved, largest, lambda change: self._mapped(change, g, ends))
+        if not self.coupled:
             by_length += more[:, self.length]
             by_length[:, self.length] -= 0.5 * more[:, self.length, self.length]
             more[:, self.length] = 0.0
@@ -249,7 +266,7 @@ class CollocationHessian(MotionHessian):
             q = self.mechanism.retract(interval.q, np.broadcast_to(change[:nv], interval.v.shape))
             S[:, :, k] = (self._pulled(pull, q, interval.v + change[nv:], t) - first) / size
         if self.timed:
-            size = TINY * self.task.t_span
+            size = TINY * float(self.task.h.sum())
             S[:, :, -1] = (self._pulled(pull, interval.q, interval.v, t + size) - first) / size
         S[:, :, n:-1, :n], S[:, :, n:-1, -1] = S[:, :, :n, n:-1].transpose(0, 1, 3, 2), S[:, :, -1, n:-1]
         return first, S
@@ -270,27 +287,74 @@ class CollocationHessian(MotionHessian):
         """The gradient by the columns, with that by the stages and the multipliers of ends held."""
         task, nv, n, moved = self.task, self.nv, self.n, self.moved
         alpha = change[:, n : n + task.stages * nv].reshape(task.count, task.stages, nv)
-        q, v, after = task.mechanism.retract(task.q[:-1], change[:, :nv]), task.v[:-1] + change[:, nv:n], task.q[1:]
+        q, v = self.mechanism.retract(task.q[:-1], change[:, :nv]), task.v[:-1] + change[:, nv:n]
         moved.place(q, v, task.interval.alpha + alpha, task.h + change[:, self.length])
-        if self.coupled:
-            after = task.mechanism.retract(after, change[:, self.length + 1 : self.length + 1 + nv])
         found = np.zeros((task.count, self.columns))
-        _, by, turned = moved.ends(after, task.v[1:])
-        found[:, self.plain] = _stage_gradient(moved, g) + np.einsum("kn,knc->kc", ends, by)
+        _, by, turned = moved.ends(*self.next_nodes(change))
+        found[:, self.plain] = _stage_gradient(moved, g) + _times(ends, by)
         if self.coupled:
-            found[:, self.length + 1 :] = self._turned(ends, turned)
+            found[:, self.length + 1 :] = self.turned(ends, turned)
         return found
-
-    def _turned(self, ends: np.ndarray, turned: np.ndarray) -> np.ndarray:
-        """The multipliers of ends as a gradient by (δ, δv) of the next node."""
-        return np.concatenate([np.einsum("kn,knm->km", ends[:, : self.nv], turned), ends[:, self.nv :]], axis=1)
 
     def _node_slopes(self, g: np.ndarray, ends: np.ndarray) -> np.ndarray:
         task, n, found = self.task, self.n, np.zeros((self.task.count + 1, self.n))
         _, by, turned = task.interval.ends(task.q[1:], task.v[1:])
-        found[:-1] = (_stage_gradient(task.interval, g) + np.einsum("kn,knc->kc", ends, by))[:, :n]
-        found[1:] += self._turned(ends, turned)
+        found[:-1] = (_stage_gradient(task.interval, g) + _times(ends, by))[:, :n]
+        found[1:] += self.turned(ends, turned)
         return found
+
+
+class ShootingHessian(MotionHessian):
+    """Of multiple shooting: differences of the derivatives of steps by (δ, δv), the input and the length."""
+
+    def __init__(self, task: Shooting, units: np.ndarray):
+        super().__init__(task, units, task.inputs)
+        self.task = task
+
+    def intervals(
+        self, z: np.ndarray, multipliers: np.ndarray, parts: list[Part], factor: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        task, n, m, ends = self.task, self.n, self.task.inputs, self.all_of(multipliers)
+        largest = 1.0 + np.abs(task.u).max(axis=0, initial=0.0)
+        H = self.changes(list(range(self.length)), largest, lambda change: self._row(change, ends)[0])
+        by_length = np.zeros((task.count, self.columns))
+        for part in parts:
+            own = part.slopes.shape[2]
+            np.add.at(H[:, :own, :own], part.places, self.bent(part))
+            if part.lasting:
+                np.add.at(by_length[:, :own], part.places, part.gradient / task.h)
+        for effort in task.account.efforts:
+            price, at = 2 * factor * np.broadcast_to(effort.weight, (m,)), n + np.arange(m)
+            H[:, at, at] += task.h * price
+            by_length[:, at] += price * task.u
+        slopes = np.zeros((task.count + 1, n))
+        row, after = self._row(np.zeros((task.count, self.columns)), ends)
+        slopes[:-1] = row[:, :n]
+        slopes[1:] += after
+        for part in parts:
+            np.add.at(slopes, part.places, part.gradient[:, :n])
+        H = 0.5 * (H + H.transpose(0, 2, 1))
+        H[:, self.length] += by_length
+        H[:, :, self.length] += by_length
+        return H, slopes
+
+    def _row(self, change: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient of the multipliers of ends by the columns, and by the next nodes, after a change."""
+        task, held, nv, n, found = self.task, self.task.held, self.nv, self.n, np.zeros_like(change)
+        q, v = self.mechanism.retract(task.q[:-1], change[:, :nv]), task.v[:-1] + change[:, nv:n]
+        points, u = held.points(q, v), np.ascontiguousarray(task.u + change[:, n : self.length])
+        h = task.h + float(change[0, self.length])
+        off = held.change(held.points(*self.next_nodes(change)), held.results(points, u, h))
+        blocks = task.nodes.blocks
+        pull = -self.turned(ends, blocks.dexpinv(off[:, :nv]))
+        A, B = held.derivatives(points, u, h)
+        found[:, :n], found[:, n : self.length] = _times(pull, A), _times(pull, B)
+        if task.timed:
+            found[:, self.length] = (pull * held.by_size(points, u, h)).sum(axis=1)
+        after = self.turned(ends, blocks.dexpinv(-off[:, :nv]))
+        if self.coupled:
+            found[:, self.length + 1 :] = after
+        return found, after
 
 
 def _stage_gradient(interval: GaussIntervals, g: np.ndarray) -> np.ndarray:

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from chasles.plan.account import Account, Course, violated
 from chasles.plan.design import DesignedSystem
+from chasles.plan.first_path import path_to_goals
 from chasles.plan.nodes import LoopNodes, TreeNodes
-from chasles.plan.nonlinear import ProgramEnd
-from chasles.plan.outcome import InfeasibleError
+from chasles.plan.nonlinear import STOPPED, ProgramEnd
+from chasles.plan.outcome import InfeasibleError, warn_stopped
 from chasles.plan.planner import numbers_of_guess
 from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import ClosedMechanism
@@ -50,6 +51,8 @@ class NodeProgram:
 
     nodes: TreeNodes | LoopNodes
     at: dict[str, np.ndarray]  # where the variables of nodes and of intervals are
+    units: np.ndarray  # of (δ, δv), and more
+    bent = False  # whether the program has its Hessian
     _last: np.ndarray | None = None  # the variables that all is placed for
     follow: np.ndarray  # (δ, δv) at the nodes by the design, (nodes, 2 nv, parameters)
     _sloped = False  # whether derivatives are, too
@@ -94,15 +97,10 @@ class NodeProgram:
     def times(self, duration: float) -> np.ndarray:
         return self.begin + duration * self.mesh
 
-    @property
-    def t_span(self) -> float:
-        """The duration."""
-        return float(self.t[-1] - self.t[0])
-
     def guessed(self, guess: ArrayLike | None, duration: float) -> np.ndarray:
         """Coordinates at the nodes that δ is counted from."""
         if guess is None:
-            return np.tile(self.first[0], (self.count + 1, 1))
+            return path_to_goals(self.account, self.first[0], self.times(duration), self.units[: self.nv])
         value = numbers_of_guess(guess)
         if value.shape != (self.count + 1, self.mechanism.nq) or not np.isfinite(value).all():
             raise ValueError(
@@ -226,6 +224,9 @@ class NodeProgram:
         wrong = {name: off for (name, off), size in zip(found.items(), sizes, strict=True) if not off <= enough * size}
         if not equations <= enough:
             wrong["equations of motion"] = equations
+        if solution.problem == STOPPED:
+            warn_stopped(solution.iterations, wrong)
+            return found | wrong
         if wrong:
             listed = "; ".join(f"{name} by {off:.4g}" for name, off in wrong.items())
             raise InfeasibleError(
