@@ -102,11 +102,17 @@ def collocate(
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
         motion = replace(task.result(solution, tolerance), iterations=taken)
-        if not left or solution.problem == STOPPED or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
+        if (
+            not left
+            or solution.problem == STOPPED
+            or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any()
+        ):
             break
         start = Refined(task, solution.z, cut)
         mesh = start.mesh
-    if solution.problem and solution.problem != STOPPED:
+    if solution.problem == STOPPED:
+        return motion
+    if solution.problem:
         warn_unsettled(taken, solution.problem)
     warn_between(motion)
     return motion

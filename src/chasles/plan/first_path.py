@@ -41,7 +41,7 @@ def _place(
     account: Account, goals: list[Any], stop: int, q: np.ndarray, times: np.ndarray, units: np.ndarray
 ) -> np.ndarray:
     """Coordinates next to q that come nearest to all goals of a node, at rest."""
-    nv, tree, t = account.tree.nv, account.tree, times[stop : stop + 1]
+    nv, t = account.tree.nv, times[stop : stop + 1]
     for _ in range(SWEEPS):
         rows, slopes = [np.zeros(0)], [np.zeros((0, nv))]
         for one in goals:

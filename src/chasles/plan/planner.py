@@ -114,7 +114,11 @@ def _solve(
             free = solver.release()
         elif not restraints or (near and (off <= tolerance).all()):
             return points, inputs, violated(restraints, values), settled
-        if left <= 0 or solver.attention.called or any(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True)):
+        if (
+            left <= 0
+            or solver.attention.called
+            or any(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True))
+        ):
             break
         for one, r, amount in zip(restraints, values, off, strict=True):
             one.multipliers = one.push(r)

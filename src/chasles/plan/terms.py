@@ -90,7 +90,9 @@ def nodes_of(when: When, edges: np.ndarray, driven: bool = False) -> np.ndarray:
     there, and at the end of the last one."""
     steps = len(edges) - 1
     if driven:
-        return np.arange(steps) if isinstance(when, str) and when == ALWAYS else nodes_of(when, edges).clip(0, steps - 1)
+        return (
+            np.arange(steps) if isinstance(when, str) and when == ALWAYS else nodes_of(when, edges).clip(0, steps - 1)
+        )
     if isinstance(when, str):
         return np.arange(steps + 1) if when == ALWAYS else np.array([steps])
     shares = np.atleast_1d(np.asarray(when, dtype=float))
