@@ -23,7 +23,7 @@ from chasles.plan.held_steps import InputRange
 from chasles.plan.hessian import CollocationHessian
 from chasles.plan.mesh import Refined, always, require_between, require_refinement
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, bent, require_solver, solved
+from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
 from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
@@ -81,7 +81,7 @@ def collocate(
     dynamics, state = prepare(CALLER, design.mechanism or system, begin, q, v, "relative", inputs=True)
     refuse_sticking(CALLER, dynamics.mechanism.system)
     require_refinement(refine)
-    second = bent(hessian, bool(design.size), True)
+    rough = rough_iterations(hessian, bool(design.size), 0)
     actuated, terms = InputRange(dynamics), terms_of(costs, limits)
     first, taken, start = dynamics.split(state)[:2], 0, None
     mesh = np.arange(int(intervals) + 1) / int(intervals)
@@ -97,7 +97,7 @@ def collocate(
                 require_timeless(dynamics.mechanism, first[0], begin, end)
             box = bounds_of(actuated, low, high)
         task = Collocation(account, first, begin, box, design, actuated, int(stages), (q, v))
-        task.rank, task.units, task.bent = getattr(dynamics, "rank", -1), dynamics.units, second
+        task.rank, task.units, task.rough = getattr(dynamics, "rank", -1), dynamics.units, rough
         program, z = task.program(guess, length) if start is None else task.begun(start, length)
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
@@ -389,8 +389,8 @@ class Collocation(NodeProgram):
         places = self.places()
         self.row_count, self.entry_count = len(least), len(places[0])
         program = Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
-        if self.bent:
-            program.bends = CollocationHessian(self, self.units)
+        if self.rough is not None:
+            program.rough, program.bends = self.rough, CollocationHessian(self, self.units)
         return program
 
     def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:

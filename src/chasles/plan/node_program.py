@@ -52,7 +52,7 @@ class NodeProgram:
     nodes: TreeNodes | LoopNodes
     at: dict[str, np.ndarray]  # where the variables of nodes and of intervals are
     units: np.ndarray  # of (δ, δv), and more
-    bent = False  # whether the program has its Hessian
+    rough: int | None = None  # iterations before the program has its Hessian; none: it never has
     _last: np.ndarray | None = None  # the variables that all is placed for
     follow: np.ndarray  # (δ, δv) at the nodes by the design, (nodes, 2 nv, parameters)
     _sloped = False  # whether derivatives are, too

@@ -17,7 +17,7 @@ NO_DESCENT = 8  # status of SLSQP if its line search finds nothing better
 NEARLY, STATIONARY = 1e-6, 1e-4  # at a bound, and of the gradient: what is left of it at a minimum
 NOWHERE = 1e12  # for SciPy: cost and rows where there is no motion, which ends a search if they are not a number
 FAR = 2e19  # what counts as infinite for Ipopt
-KEPT = 1e-6  # of rows: violations that make no difference between motions that are kept
+KEPT = 1e-8  # of rows: violations that make no difference between motions that are kept
 STOPPED = "stopped by Ctrl-C"
 MEMORY = 30  # corrections of the Hessian that Ipopt remembers
 
@@ -35,6 +35,7 @@ class Program:
     least: np.ndarray
     most: np.ndarray
     bends: Any = None  # the Hessian of the Lagrangian: its `entries` of z, λ and σ at its `places`
+    rough: int = 0  # iterations before it is used
 
     def off(self, z: np.ndarray) -> float:
         """By how much rows are violated, relative to their size."""
@@ -54,7 +55,9 @@ class ProgramEnd:
 SOLVERS = ("auto", "ipopt", "scipy")
 HESSIANS = ("auto", "exact", "approximate")
 # status of Ipopt: 0 and 1 are a minimum, 3 one up to rounding
-ENDINGS = {-1: "the iterations were not enough", -2: "Ipopt found no way to satisfy the equations", 2: "infeasible"}
+INFEASIBLE = 2
+ENDINGS = {-1: "the iterations were not enough", -2: "Ipopt found no way to satisfy the equations"}
+ENDINGS |= {INFEASIBLE: "infeasible"}
 
 
 def require_solver(solver: str) -> None:
@@ -65,13 +68,16 @@ def require_solver(solver: str) -> None:
         raise ImportError('plan: solver="ipopt" needs the package ipyopt, or cyipopt: pip install ipyopt')
 
 
-def bent(hessian: str, designed: bool, usual: bool) -> bool:
-    """Whether Ipopt is to have the Hessian; `usual`, unless it is said, or parameters of a design are variables too."""
+def rough_iterations(hessian: str, designed: bool, usual: int) -> int | None:
+    """How many iterations Ipopt is to make with a Hessian of gradients before it has the exact one; `usual`, unless it
+    is said; None for all, as if parameters of a design are variables too."""
     if hessian not in HESSIANS:
         raise ValueError(f"plan: hessian is {hessian!r}; expected {', '.join(HESSIANS)}")
     if hessian == "exact" and designed:
         raise ValueError('plan: hessian="exact" is not for parameters of a design; leave it out')
-    return not designed and (usual if hessian == "auto" else hessian == "exact")
+    if designed or hessian == "approximate":
+        return None
+    return usual if hessian == "auto" else 0
 
 
 def ipopt_package() -> str:
@@ -85,9 +91,7 @@ def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, s
     with Attention() as attention:
         call = Callbacks(program, attention)
         if package:
-            options = _options_of_ipopt(tolerance, iterations, program.bends is not None)
-            found, status, count = (by_ipyopt if package == "ipyopt" else by_cyipopt)(call, z, options)
-            ending = "" if status in (0, 1, 3) else ENDINGS.get(status, f"Ipopt stopped with status {status}")
+            found, count, ending = _by_ipopt(call, z, tolerance, iterations, package)
         else:
             found, count, ending = _by_scipy(call, z, tolerance, iterations)
         stopped, attention.called = attention.called, False
@@ -96,6 +100,23 @@ def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, s
     if ending and call.better(found):
         found = call.best[2]
     return ProgramEnd(found, count, STOPPED if stopped and ending else ending)
+
+
+def _by_ipopt(
+    call: Callbacks, z: np.ndarray, tolerance: float, iterations: int, package: str
+) -> tuple[np.ndarray, int, str]:
+    """The end of a search, its iterations, and why it ended, if not for a minimum."""
+    rough, taken = iterations if call.program.bends is None else min(call.program.rough, iterations), 0
+    for most, bent in ((rough, False), (iterations - rough, True)):
+        if not most:
+            continue
+        options = _options_of_ipopt(tolerance, most, bent)
+        z, status, count = (by_ipyopt if package == "ipyopt" else by_cyipopt)(call, z, options)
+        taken += count
+        ending = "" if status in (0, 1, 3) else ENDINGS.get(status, f"Ipopt stopped with status {status}")
+        if not ending or status == INFEASIBLE or call.raised or call.attention.called:
+            break
+    return z, taken, ending
 
 
 def _options_of_ipopt(tolerance: float, iterations: int, bent: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.hessian import ShootingHessian
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, bent, require_solver, solved
+from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
 from chasles.plan.outcome import PlannedMotion, warn_coarse, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
@@ -30,6 +30,8 @@ from chasles.plan.planner import (
 )
 from chasles.plan.terms import MotionLimit
 from chasles.simulation.start.values import Values
+
+ROUGH = 200  # iterations without second derivatives, which take several times as long
 
 
 def shoot(
@@ -60,8 +62,8 @@ def shoot(
     Costs, limits and bounds of inputs as in `optimize`, and the same steps. guess: coordinates at the nodes
     (steps + 1, nq); by default the start, everywhere, or the motion under `inputs`, if these are given. inputs: those
     to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt or cyipopt), "scipy", or "auto": the first
-    that there is. hessian: "approximate" from gradients, which is usual here, or "exact", for Ipopt, which takes fewer
-    but longer iterations.
+    that there is. hessian: for Ipopt, "approximate" from gradients, "exact", which takes longer iterations, or "auto":
+    exact ones if approximate ones do not end soon.
 
     parameters: names and values to begin with of a design; then `system` is a function of them that returns a System,
     and the best values are found together with the motion, within `bounds`, {name: (low, high)}. The plan has them as
@@ -79,7 +81,7 @@ def shoot(
     if length[0] < length[2]:
         require_timeless(held.mechanism, held.split(held.first)[0], begin, end)
     task = Shooting(held, account, bounds_of(held, low, high), design, (q, v))
-    task.bent = bent(hessian, bool(design.size), False)
+    task.rough = rough_iterations(hessian, bool(design.size), ROUGH)
     program, z = task.program(guess, inputs, length)
     return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
 
@@ -244,8 +246,8 @@ class Shooting(NodeProgram):
         self.least, most = self.edges(self.equations)
         self._places = self.places()
         program = Program(self.cost, self.rows, self.slopes, self._places, low, high, self.least, most)
-        if self.bent:
-            program.bends = ShootingHessian(self, self.units)
+        if self.rough is not None:
+            program.rough, program.bends = self.rough, ShootingHessian(self, self.units)
         return program, z
 
     def result(self, solution: ProgramEnd, tolerance: float) -> PlannedMotion:
