@@ -139,14 +139,14 @@ def test_expressions_of_inputs(tmp_path):
     quantity = "u('slide') / sqrt(4 * way)"
     [[keep]]
     quantity = "u('slide') * v('slide')"
-    low = "-3 W"
-    high = 3
+    low = "-4 W"
+    high = 4
     """
     model, file = files(tmp_path, task)
     study = ch.load(model)
     found = ch.io.planned(file, study)
     power = ch.plan.quantity(lambda t, q, v, u: u * v)
-    limits = [ch.plan.reach(ch.plan.state([1.0], [0.0])), ch.plan.keep(power, -3, 3)]
+    limits = [ch.plan.reach(ch.plan.state([1.0], [0.0])), ch.plan.keep(power, -4, 4)]
     wanted = ch.plan.optimize(study.system, (0, 1), 10, ch.plan.effort(0.25), limits=limits, tolerance=1e-9)
     assert abs(found.cost - wanted.cost) < 1e-7
     assert found.violations["u('slide') * v('slide') (always)"] < 1e-7

@@ -42,6 +42,23 @@ def test_a_path_goes_straight_through_what_is_to_be_reached():
     assert np.abs(ch.lie.s3.log(path) - np.outer(TIMES / 2, [1.0, 2.0, -1.0])).max() < 1e-12
 
 
+def test_a_path_bends_around_an_obstacle():
+    """The tip of a crane must pass above a wall that is in its way; a bend shows the side where both are as good."""
+    bodies = [ch.Body(name, 1.0, (0, 0, 0), (1e-9,) * 3) for name in ("trolley", "load")]
+    joints = [
+        ch.prismatic("x", "ground", "trolley", axis=(1, 0, 0)),
+        ch.prismatic("z", "trolley", "load", axis=(0, 0, 1)),
+    ]
+    system = ch.System(bodies, joints, gravity=(0, 0, 0))
+    wall = ch.plan.quantity(lambda t, q, v: np.sqrt((q[:, 0] - 3) ** 2 + (q[:, 1] / 2) ** 2), "wall")
+    mechanism, times = system.compile(), np.linspace(0, 1, 41)
+    limits = [ch.plan.reach(ch.plan.state([6.0, 0.0])), ch.plan.keep(wall, low=0.7)]
+    path = path_to_goals(Account(mechanism, 40, 2, [], limits), np.zeros(2), times, np.full(2, 1e-6))
+    assert wall.function(times, path, path).min() > 0.7 - 1e-2
+    assert np.abs(path[[0, -1]] - [[0, 0], [6, 0]]).max() < 1e-12
+    assert np.linalg.norm(np.diff(path, axis=0), axis=1).max() < 2 * 6 / 40  # it does not leap
+
+
 def test_a_path_of_a_loop_is_closed():
     loop = four_bar().compile()
     start = loop.assemble(loop.neutral() + 0.3, 0.0)

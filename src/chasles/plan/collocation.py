@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.cached import cached_property
-from chasles.plan.account import Account, Course
+from chasles.plan.account import Account, Course, always_of
 from chasles.plan.collocated import CollocatedMotion, warn_between
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
 from chasles.plan.hessian import CollocationHessian
-from chasles.plan.mesh import Refined, always, require_between, require_refinement
+from chasles.plan.mesh import Refined, require_between, require_refinement
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
 from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
 from chasles.plan.outcome import warn_unsettled
@@ -207,14 +207,14 @@ class Collocation(NodeProgram):
         parts = own @ self.by[intervals][turn], by[..., n:-1], by[..., -1:] * share.reshape(-1, *(1,) * (by.ndim - 1))
         return np.concatenate(parts, axis=-1), own @ self.follow[intervals][turn]
 
-    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray, sides: int = 1) -> tuple[np.ndarray, np.ndarray]:
         interval, n = self.interval, 2 * self.nv
         parts = slopes.reshape(len(steps), self.stages, *slopes.shape[1:])
         both = np.concatenate([interval.dq, interval.dv], axis=2)[steps]
         by, following = self._by_variables(parts[..., :n] @ both, steps)
         return np.concatenate([by, parts[..., n:]], axis=-1), following
 
-    def driven_places(self, steps: np.ndarray) -> np.ndarray:
+    def driven_places(self, steps: np.ndarray, sides: int = 1) -> np.ndarray:
         local, u = self._local()[steps], self.at["u"].reshape(self.count, self.stages, self.inputs)[steps]
         tiled = np.repeat(local[:, None], self.stages, axis=1)
         return np.concatenate([tiled, u], axis=2).reshape(-1, local.shape[1] + self.inputs)
@@ -261,11 +261,11 @@ class Collocation(NodeProgram):
     def places_of(self, wish: Any) -> tuple[np.ndarray, np.ndarray, bool]:
         """The nodes of a wish, or its intervals, whether it is these, and what each node or stage counts: in integrals,
         or as part of a mean."""
-        staged = always(wish) or wish.quantity.driven
+        staged = always_of(wish) or wish.quantity.driven
         places = nodes_of(wish.when, self.mesh, staged)
         if not staged:
             return places, np.ones(len(places)), False
-        return places, np.outer(self.h if always(wish) else np.ones(len(places)), self.interval.b).ravel(), True
+        return places, np.outer(self.h if always_of(wish) else np.ones(len(places)), self.interval.b).ravel(), True
 
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
@@ -281,7 +281,7 @@ class Collocation(NodeProgram):
         own, following = self.driven_slopes(pull[:, None], steps)
         np.add.at(slope, self.driven_places(steps)[:, : own.shape[-1]], own.reshape(len(pull), -1))
         slope[self.time + 1 :] += following.reshape(len(pull), self.design.size).sum(axis=0)
-        if always(wish):
+        if always_of(wish):
             slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
 
     # ------------------------------------------------------------ equations

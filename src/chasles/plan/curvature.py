@@ -41,11 +41,9 @@ def add_curvature(
         q, v = steps.split(steps.moved(points, change[:n]))
         return replace(course, q=q, v=v, u=inputs + change[n:])
 
-    bends = account.bends(course, moved, units)
-    bends[:-1] += found
-    cost.xx[:, :n, :n] += bends[:, :n, :n]
-    cost.ux[:, :, :n] += bends[:-1, n:, :n]
-    cost.uu += bends[:-1, n:, n:]
+    cost.add(np.arange(steps.count), 1, n, None, found)
+    account.add_bends(cost, course, moved, units)
+    cost.fold(A, B)
 
 
 def bend_of(slopes: Any, pull: np.ndarray, units: np.ndarray, own: int) -> np.ndarray:

@@ -38,6 +38,7 @@ class Part:
     pull: np.ndarray
     bend: np.ndarray | None = None
     lasting: bool = False
+    sides: int = 1
 
     @property
     def gradient(self) -> np.ndarray:
@@ -56,13 +57,16 @@ class MotionHessian(ABC):
         self.length = self.n + inner  # the column of h
         self.coupled = bool(task.nodes.blocks.parts)  # differences of nodes are no vectors
         self.curved = self.coupled or task.nodes.size < self.n  # nodes are no vectors
-        self.columns = self.length + 1 + (self.n if self.coupled else 0)
-        self.units, self.tree, self.mechanism = units[: self.n], task.account.tree, task.mechanism
+        terms = *task.account.wishes, *(one.limit for one in task.account.restraints)
+        self.wide = self.coupled or any(one.sides > 1 for one in terms)  # the next node is among the columns
+        self.columns = self.length + 1 + (self.n if self.wide else 0)
+        self.units = self.least_units = units[: self.n]  # what changes for differences are relative to
+        self.tree, self.mechanism = task.account.tree, task.mechanism
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of the entries, of the lower triangle; entries of one place are added."""
         at, rows, columns = self.task.at, [], []
-        parts = [at["node"][:-1], at["inner"], *([at["node"][1:]] if self.coupled else [])]
+        parts = [at["node"][:-1], at["inner"], *([at["node"][1:]] if self.wide else [])]
         for own in (np.concatenate(parts, axis=1), at["node"]):
             every = np.concatenate([own, np.full((len(own), 1), self.task.time)], axis=1)
             below = np.tril_indices(every.shape[1])
@@ -77,13 +81,15 @@ class MotionHessian(ABC):
         if task.lost:
             return np.full(len(self.places()[0]), np.nan)
         task.slope(z)
+        moved = np.abs(self.mechanism.difference(task.q, np.broadcast_to(task.q[0], task.q.shape))).max(axis=0)
+        self.units = np.maximum(self.least_units, np.concatenate([moved, np.abs(task.v).max(axis=0)]))
         parts = self._parts(z, multipliers[task.equations :], factor)
         H, slopes = self.intervals(z, multipliers[: task.equations], [x for x in parts if x.staged], factor)
-        turn = np.zeros((task.count, self.columns, own + self.inner + 1 + (own if self.coupled else 0)))
+        turn = np.zeros((task.count, self.columns, own + self.inner + 1 + (own if self.wide else 0)))
         inner = np.arange(self.inner)
         turn[:, :n, :own], turn[:, n + inner, own + inner] = task.by[:-1], 1.0
         turn[:, self.length, -1] = task.shares
-        if self.coupled:
+        if self.wide:
             turn[:, self.length + 1 :, own + self.inner : -1] = task.by[1:]
         H = turn.transpose(0, 2, 1) @ H @ turn
         return np.concatenate([_below(H), _below(self._at_nodes(z, [x for x in parts if not x.staged], slopes))])
@@ -101,20 +107,21 @@ class MotionHessian(ABC):
         task, found, at = self.task, list[Part](), 0
         course = task.course(z)
 
-        def looked_at(what: Any, places: np.ndarray, staged: bool) -> tuple[np.ndarray, np.ndarray, Any]:
-            state = course.driven(places) if staged else [x[places] for x in (course.t, course.q, course.v)]
+        def looked_at(what: Any, places: np.ndarray, staged: bool, sides: int) -> tuple[np.ndarray, np.ndarray, Any]:
+            state = course.driven(places, sides) if staged else [x[places] for x in (course.t, course.q, course.v)]
             return *what.numbers(self.tree, *state), state
 
         for one in task.account.restraints:
-            _, slopes, state = looked_at(one.limit.quantity, one.nodes, one.driven)
+            what, sides = one.limit.quantity, one.limit.sides
+            _, slopes, state = looked_at(what, one.nodes, one.driven, sides)
             pull, at = limits[at : at + one.low.size].reshape(one.low.shape), at + one.low.size
-            found.append(Part(one.limit.quantity, one.nodes, one.driven, state, slopes, pull))
+            found.append(Part(what, one.nodes, one.driven, state, slopes, pull, sides=sides))
         for wish in task.account.wishes:
             places, shares, staged = task.places_of(wish)
-            r, slopes, state = looked_at(wish.quantity, places, staged)
+            r, slopes, state = looked_at(wish.quantity, places, staged, wish.sides)
             bend = 2 * factor * shares[:, None] * np.broadcast_to(wish.weight, r.shape)
             lasting = isinstance(wish.when, str) and wish.when == ALWAYS
-            found.append(Part(wish.quantity, places, staged, state, slopes, bend * r, bend, lasting))
+            found.append(Part(wish.quantity, places, staged, state, slopes, bend * r, bend, lasting, wish.sides))
         return found
 
     def bent(self, part: Part) -> np.ndarray:
@@ -167,7 +174,7 @@ class MotionHessian(ABC):
         sizes[:, : self.n], sizes[:, self.n : self.length] = self.units, inner
         sizes[:, self.length] = task.h
         after = range(self.length + 1, self.length + 1 + nv if self.coupled else 0)
-        if self.coupled:
+        if self.wide:
             sizes[:, self.length + 1 :] = self.units
         first = row(np.zeros_like(sizes))
         for k in (*directions, *([self.length] if task.timed else []), *after):
@@ -318,21 +325,24 @@ class ShootingHessian(MotionHessian):
         largest = 1.0 + np.abs(task.u).max(axis=0, initial=0.0)
         H = self.changes(list(range(self.length)), largest, lambda change: self._row(change, ends)[0])
         by_length = np.zeros((task.count, self.columns))
+        slopes = np.zeros((task.count + 1, n))
         for part in parts:
-            own = part.slopes.shape[2]
-            np.add.at(H[:, :own, :own], part.places, self.bent(part))
-            if part.lasting:
-                np.add.at(by_length[:, :own], part.places, part.gradient / task.h)
+            bent, gradient = self.bent(part), part.gradient
+            for side in range(part.sides):
+                first = self.length + 1 if side else 0  # the column of its node
+                own = np.concatenate([first + np.arange(n), n + np.arange(m)])
+                one, of_side = (part.places[:, None], own), slice(side, None, part.sides)
+                np.add.at(H, (part.places[:, None, None], own[:, None], own), bent[of_side])
+                np.add.at(slopes, part.places + side, gradient[of_side, :n])
+                if part.lasting:
+                    np.add.at(by_length, one, gradient[of_side] / task.h)
         for effort in task.account.efforts:
             price, at = 2 * factor * np.broadcast_to(effort.weight, (m,)), n + np.arange(m)
             H[:, at, at] += task.h * price
             by_length[:, at] += price * task.u
-        slopes = np.zeros((task.count + 1, n))
         row, after = self._row(np.zeros((task.count, self.columns)), ends)
-        slopes[:-1] = row[:, :n]
+        slopes[:-1] += row[:, :n]
         slopes[1:] += after
-        for part in parts:
-            np.add.at(slopes, part.places, part.gradient[:, :n])
         H = 0.5 * (H + H.transpose(0, 2, 1))
         H[:, self.length] += by_length
         H[:, :, self.length] += by_length

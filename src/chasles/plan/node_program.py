@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.plan.account import Account, Course, violated
+from chasles.plan.account import Account, Course, sides_of, violated
 from chasles.plan.design import DesignedSystem
 from chasles.plan.first_path import path_to_goals
 from chasles.plan.nodes import LoopNodes, TreeNodes
@@ -159,9 +159,9 @@ class NodeProgram:
         `by_design` has those at the same motion."""
         found, parts = [], [by_design[:0]]
         for one in self.account.restraints:
-            slopes = self.account._at(one.limit.quantity, one.nodes, course)[1]
+            slopes = self.account.at_limit(one, course)[1]
             if one.driven:
-                own, following = self.driven_slopes(slopes, one.nodes)
+                own, following = self.driven_slopes(slopes, one.nodes, one.limit.sides)
             else:
                 own, following = slopes @ self.by[one.nodes], slopes @ self.follow[one.nodes]
             found.append(own)
@@ -173,22 +173,23 @@ class NodeProgram:
         pairs, first = [], row
         for one in self.account.restraints:
             own = row + np.arange(one.low.size).reshape(one.low.shape)
-            columns = self.driven_places(one.nodes) if one.driven else self.at["node"][one.nodes]
+            columns = self.driven_places(one.nodes, one.limit.sides) if one.driven else self.at["node"][one.nodes]
             pairs.append(np.broadcast_arrays(own[..., None], columns[:, None]))
             row += one.low.size
         designed = self.time + 1 + np.arange(self.design.size)
         pairs.append(np.broadcast_arrays(np.arange(first, row)[:, None], designed))
         return pairs
 
-    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray, sides: int) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives by the variables and by the design of numbers with slopes by (δ, δv, u) in steps."""
-        n = 2 * self.nv
-        by_node, following = slopes[..., :n] @ self.by[steps], slopes[..., :n] @ self.follow[steps]
+        n, (nodes, _) = 2 * self.nv, sides_of(steps, sides)
+        by_node, following = slopes[..., :n] @ self.by[nodes], slopes[..., :n] @ self.follow[nodes]
         return np.concatenate([by_node, slopes[..., n:]], axis=2), following
 
-    def driven_places(self, steps: np.ndarray) -> np.ndarray:
+    def driven_places(self, steps: np.ndarray, sides: int) -> np.ndarray:
         """The variables that these numbers change with, (numbers at once, variables)."""
-        return np.concatenate([self.at["node"][steps], self.at["inner"][steps]], axis=1)
+        nodes, own = sides_of(steps, sides)
+        return np.concatenate([self.at["node"][nodes], self.at["inner"][own]], axis=1)
 
     def edges(self, equations: int) -> tuple[np.ndarray, np.ndarray]:
         """Least and most of all rows: equations first, then limits."""

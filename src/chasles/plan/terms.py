@@ -36,16 +36,18 @@ class Wish:
     quantity: MotionQuantity
     weight: np.ndarray
     when: When
+    sides: int = 1
 
 
 @dataclass(frozen=True)
 class MotionLimit:
-    """low <= r <= high at nodes; of inputs, in steps."""
+    """low <= r <= high at nodes; of inputs, in steps: at their starts, or at both `sides` of them."""
 
     quantity: MotionQuantity
     low: np.ndarray
     high: np.ndarray
     when: When
+    sides: int = 1
 
 
 def effort(weight: ArrayLike = 1.0) -> EffortCost:
