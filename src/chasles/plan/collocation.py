@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.cached import cached_property
-from chasles.plan.account import Account, Course
+from chasles.plan.account import Account, Course, always_of
 from chasles.plan.collocated import CollocatedMotion, warn_between
 from chasles.plan.design import DesignedSystem
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
-from chasles.plan.mesh import Refined, always, require_between, require_refinement
+from chasles.plan.hessian import CollocationHessian
+from chasles.plan.mesh import Refined, require_between, require_refinement
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
+from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
 from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
@@ -55,14 +56,16 @@ def collocate(
     tolerance: float = 1e-9,
     iterations: int = 3000,
     solver: str = "auto",
+    hessian: str = "auto",
     refine: float | None = None,
 ) -> CollocatedMotion:
     """Find the motion that minimizes costs within limits, by collocation at Gauss points.
 
     Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
     (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
-    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in
-    `shoot`.
+    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. hessian: "exact", which Ipopt has but
+    for parameters of a design, or "approximate" from gradients: more but shorter iterations. parameters, bounds: of a
+    design, as in `shoot`.
 
     Equations of motion hold at Gauss points, limits at nodes. What is between them is looked at afterwards (`defects`,
     `between`), with a warning where the motion is none of the system, or violates limits. refine: the largest defect
@@ -78,12 +81,14 @@ def collocate(
     dynamics, state = prepare(CALLER, design.mechanism or system, begin, q, v, "relative", inputs=True)
     refuse_sticking(CALLER, dynamics.mechanism.system)
     require_refinement(refine)
+    rough = rough_iterations(hessian, bool(design.size), 0)
     actuated, terms = InputRange(dynamics), terms_of(costs, limits)
     first, taken, start = dynamics.split(state)[:2], 0, None
     mesh = np.arange(int(intervals) + 1) / int(intervals)
     for left in range(ROUNDS if refine else 0, -1, -1):
         count = len(mesh) - 1
-        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, design=design.values, edges=mesh)
+        how: dict[str, Any] = {"design": design.values, "edges": mesh, "stages": int(stages)}
+        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, **how)
         if start is None:
             require_between(account, refine)
             require_start(account, begin, *first)
@@ -92,15 +97,21 @@ def collocate(
                 require_timeless(dynamics.mechanism, first[0], begin, end)
             box = bounds_of(actuated, low, high)
         task = Collocation(account, first, begin, box, design, actuated, int(stages), (q, v))
-        task.rank = getattr(dynamics, "rank", -1)
+        task.rank, task.units, task.rough = getattr(dynamics, "rank", -1), dynamics.units, rough
         program, z = task.program(guess, length) if start is None else task.begun(start, length)
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
         motion = replace(task.result(solution, tolerance), iterations=taken)
-        if not left or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
+        if (
+            not left
+            or solution.problem == STOPPED
+            or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any()
+        ):
             break
         start = Refined(task, solution.z, cut)
         mesh = start.mesh
+    if solution.problem == STOPPED:
+        return motion
     if solution.problem:
         warn_unsettled(taken, solution.problem)
     warn_between(motion)
@@ -185,7 +196,33 @@ class Collocation(NodeProgram):
         return not np.isfinite(self.q).all()
 
     def course(self, z: np.ndarray) -> Course:
-        return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]))
+        stages = self.stage_times, self.interval.q, self.interval.v, self.u
+        return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]), stages)
+
+    def _by_variables(self, by: np.ndarray, intervals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (intervals, ..., columns) by the columns of intervals as those by the variables, and by the
+        design."""
+        n = 2 * self.nv
+        own, share, turn = by[..., :n], self.shares[intervals], (slice(None),) + (None,) * (by.ndim - 3)
+        parts = own @ self.by[intervals][turn], by[..., n:-1], by[..., -1:] * share.reshape(-1, *(1,) * (by.ndim - 1))
+        return np.concatenate(parts, axis=-1), own @ self.follow[intervals][turn]
+
+    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray, sides: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        interval, n = self.interval, 2 * self.nv
+        parts = slopes.reshape(len(steps), self.stages, *slopes.shape[1:])
+        both = np.concatenate([interval.dq, interval.dv], axis=2)[steps]
+        by, following = self._by_variables(parts[..., :n] @ both, steps)
+        return np.concatenate([by, parts[..., n:]], axis=-1), following
+
+    def driven_places(self, steps: np.ndarray, sides: int = 1) -> np.ndarray:
+        local, u = self._local()[steps], self.at["u"].reshape(self.count, self.stages, self.inputs)[steps]
+        tiled = np.repeat(local[:, None], self.stages, axis=1)
+        return np.concatenate([tiled, u], axis=2).reshape(-1, local.shape[1] + self.inputs)
+
+    def _local(self) -> np.ndarray:
+        """The variables that belong to the columns of each interval."""
+        time = np.full((self.count, 1), self.time)
+        return np.concatenate([self.at["node"][:-1], self.at["alpha"], time], axis=1)
 
     # ------------------------------------------------------------ cost
 
@@ -211,43 +248,41 @@ class Collocation(NodeProgram):
         share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
         total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
         for wish in account.wishes:
-            if always(wish):
-                r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
-                total += float(self._stage_shares() @ (wish.weight * r**2).sum(axis=1))
-            else:
-                r, _ = account._at(wish.quantity, nodes_of(wish.when, self.mesh), self.course(z))
-                total += float((wish.weight * r**2).sum())
+            places, shares, staged = self.places_of(wish)
+            course = self.course(z)
+            r, _ = (
+                wish.quantity.numbers(account.tree, *course.driven(places))
+                if staged
+                else account._at(wish.quantity, places, course)
+            )
+            total += float(shares @ (wish.weight * r**2).sum(axis=1))
         return total
 
-    def _flat_stages(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times and states of all stages, one after the other."""
-        q, v = (x.reshape(-1, x.shape[-1]) for x in (self.interval.q, self.interval.v))
-        return self.stage_times.ravel(), q, v
-
-    def _stage_shares(self) -> np.ndarray:
-        """What each stage counts in integrals."""
-        return np.outer(self.h, self.interval.b).ravel()
+    def places_of(self, wish: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The nodes of a wish, or its intervals, whether it is these, and what each node or stage counts: in integrals,
+        or as part of a mean."""
+        staged = always_of(wish) or wish.quantity.driven
+        places = nodes_of(wish.when, self.mesh, staged)
+        if not staged:
+            return places, np.ones(len(places)), False
+        return places, np.outer(self.h if always_of(wish) else np.ones(len(places)), self.interval.b).ravel(), True
 
     def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
         """Add the gradient of a wish."""
-        if not always(wish):
-            nodes = nodes_of(wish.when, self.mesh)
-            r, by = self.account._at(wish.quantity, nodes, self.course(z))
-            pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
-            np.add.at(slope, self.at["node"][nodes], pull)
-            slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[nodes])
+        steps, shares, staged = self.places_of(wish)
+        if not staged:
+            r, by = self.account._at(wish.quantity, steps, self.course(z))
+            pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[steps])
+            np.add.at(slope, self.at["node"][steps], pull)
+            slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[steps])
             return
-        interval, nv = self.interval, self.nv
-        r, by = wish.quantity.numbers(self.account.tree, *self._flat_stages())
-        shares = self._stage_shares()
-        pull = 2 * shares[:, None] * wish.weight * r
-        both = np.concatenate([interval.dq, interval.dv], axis=2).reshape(-1, 2 * nv, interval.columns)
-        columns = np.einsum("km,kmc,kcd->kd", pull, by, both).reshape(self.count, self.stages, -1).sum(axis=1)
-        slope[self.at["node"][:-1]] += np.einsum("kn,knm->km", columns[:, : 2 * nv], self.by[:-1])
-        slope[self.time + 1 :] += np.einsum("kn,knp->p", columns[:, : 2 * nv], self.follow[:-1])
-        slope[self.at["alpha"]] += columns[:, 2 * nv : -1]
-        slope[self.time] += float(self.shares @ columns[:, -1])
-        slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
+        r, by = wish.quantity.numbers(self.account.tree, *self.course(z).driven(steps))
+        pull = np.einsum("km,kmc->kc", 2 * shares[:, None] * wish.weight * r, by)
+        own, following = self.driven_slopes(pull[:, None], steps)
+        np.add.at(slope, self.driven_places(steps)[:, : own.shape[-1]], own.reshape(len(pull), -1))
+        slope[self.time + 1 :] += following.reshape(len(pull), self.design.size).sum(axis=0)
+        if always_of(wish):
+            slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
 
     # ------------------------------------------------------------ equations
 
@@ -275,13 +310,13 @@ class Collocation(NodeProgram):
         if self.field is None:
             _, by = interval.forces()
             return by, np.broadcast_to(-self.effect, (self.count, self.stages, nv, self.inputs)), by[..., :0]
-        shifts = np.zeros((self.count, self.stages, self.field.count, self.inputs + P))
-        shifts[..., -nv:, : self.inputs] = self.effect
+        forced = np.zeros((self.count, self.stages, nv, self.inputs + P))
+        forced[..., : self.inputs], shifts = self.effect, None
         if self.tables is not None and self.effect_slopes is not None:
-            shifts[..., :-nv, self.inputs :] = self.tables
-            shifts[..., -nv:, self.inputs :] = self.effect_slopes
+            shifts = np.concatenate([np.zeros((len(self.tables), self.inputs)), self.tables], axis=1)
+            forced[..., self.inputs :] = self.effect_slopes
         state, more, rate = self.field.slopes(
-            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, shifts, self.h.min()
+            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, forced, self.h.min(), shifts
         )
         by = -(state[..., :nv] @ interval.dq + state[..., nv:] @ interval.dv)
         places = (self.mesh[:-1] / self.shares)[:, None] + interval.c
@@ -299,16 +334,15 @@ class Collocation(NodeProgram):
         self.slope(z)
         nv, by_node, follow = self.nv, self.by, self.follow
         by, by_inputs, by_design = self._motion_slopes()
-        by_design = by_design + by[..., : 2 * nv] @ follow[:-1, None]
-        by = np.concatenate([by[..., : 2 * nv] @ by_node[:-1, None], by[..., 2 * nv :]], axis=-1)
-        by[..., -1] *= self.shares[:, None, None]
-        _, ends, following = self.interval.ends(self.q[1:], self.v[1:])
+        every = np.arange(self.count)
+        by, following = self._by_variables(by, every)
+        by_design = by_design + following
+        _, ends, turned = self.interval.ends(self.q[1:], self.v[1:])
         after = np.concatenate([by_node[1:], follow[1:]], axis=2)
-        after[:, :nv] = following @ after[:, :nv]
+        after[:, :nv] = turned @ after[:, :nv]
         after, ends_design = np.split(after, [self.nodes.size], axis=2)
-        ends_design = ends_design + ends[..., : 2 * nv] @ follow[:-1]
-        ends = np.concatenate([ends[..., : 2 * nv] @ by_node[:-1], ends[..., 2 * nv :]], axis=-1)
-        ends[..., -1] *= self.shares[:, None]
+        ends, following = self._by_variables(ends, every)
+        ends_design = ends_design + following
         chosen = [np.take_along_axis(x, self.nodes.rows[1:, :, None], axis=1) for x in (ends, after, ends_design)]
         limits = self.limit_slopes(self.course(z), self.by_design[1:])
         return np.concatenate([x.ravel() for x in (by, by_inputs, by_design, *chosen, *limits)])
@@ -316,7 +350,7 @@ class Collocation(NodeProgram):
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of the entries."""
         nv, s, K, own = self.nv, self.stages, self.count, self.nodes.size
-        local = np.concatenate([self.at["node"][:-1], self.at["alpha"], np.full((K, 1), self.time)], axis=1)
+        local = self._local()
         first = np.arange(K * s * nv).reshape(K, s, nv)
         second = K * s * nv + np.arange(K * own).reshape(K, own)
         u = self.at["u"].reshape(K, s, 1, self.inputs)
@@ -350,11 +384,14 @@ class Collocation(NodeProgram):
     def _program(self, duration: tuple[float, float, float]) -> Program:
         low, high = self.box(duration)
         low[self.at["u"]], high[self.at["u"]] = (np.tile(x, self.stages) for x in self.bounds)
-        self.equations = self.count * (self.stages * self.nv + self.nodes.size)
+        self.equations, self.timed = self.count * (self.stages * self.nv + self.nodes.size), duration[0] < duration[2]
         least, most = self.edges(self.equations)
         places = self.places()
         self.row_count, self.entry_count = len(least), len(places[0])
-        return Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
+        program = Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
+        if self.rough is not None:
+            program.rough, program.bends = self.rough, CollocationHessian(self, self.units)
+        return program
 
     def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:
         """The motion, if it satisfies everything."""

@@ -36,23 +36,22 @@ def add_curvature(
         there = steps.derivatives(steps.moved(points[:-1], change[:n]), inputs + change[n:], h)
         found[:, k] = np.einsum("si,sij->sj", slopes[1:, :n], np.concatenate(there, axis=2) - first) / size
     found = 0.5 * (found + found.transpose(0, 2, 1))
-    cost.xx[:-1, :n, :n] += found[:, :n, :n]
-    cost.ux[:, :, :n] += found[:, n:, :n]
-    cost.uu += found[:, n:, n:]
 
     def moved(change: np.ndarray) -> Course:
-        q, v = steps.split(steps.moved(points, change))
-        return replace(course, q=q, v=v)
+        q, v = steps.split(steps.moved(points, change[:n]))
+        return replace(course, q=q, v=v, u=inputs + change[n:])
 
-    cost.xx[:, :n, :n] += account.bends(course, moved, units[:n])
+    cost.add(np.arange(steps.count), 1, n, None, found)
+    account.add_bends(cost, course, moved, units)
+    cost.fold(A, B)
 
 
-def bend_of(slopes: Any, pull: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """pᵀ ∂²r (nodes, n, n) of a quantity; slopes: its first derivatives (nodes, m, n) after a change of the states."""
-    n = len(units)
-    first = slopes(np.zeros(n))
-    found = np.empty((len(pull), n, n))
-    for k in range(n):
+def bend_of(slopes: Any, pull: np.ndarray, units: np.ndarray, own: int) -> np.ndarray:
+    """pᵀ ∂²r (nodes, own, own) of a quantity; slopes: its first derivatives (nodes, m, own) after a change of the
+    states and inputs by the first `own` of their units."""
+    first = slopes(np.zeros(len(units)))
+    found = np.empty((len(pull), own, own))
+    for k in range(own):
         size = TINY * units[k]
-        found[:, k] = np.einsum("km,kmn->kn", pull, slopes(size * np.eye(n)[k]) - first) / size
+        found[:, k] = np.einsum("km,kmn->kn", pull, slopes(size * np.eye(len(units))[k]) - first) / size
     return 0.5 * (found + found.transpose(0, 2, 1))
