@@ -67,6 +67,7 @@ class Trial:
     ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
         self._kept: dict[tuple[float, ...], Study] = {}
+        self._still = set[tuple[int, int]]()  # numbers of slots on which the start does not depend
         self.most: int | None = None  # evaluations of the field: a run that takes more is none that was measured
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
@@ -277,7 +278,9 @@ class Trial:
                     place = tree.velocities[joint].start + (0 if letter == "q" else len(v)) + j
                     total[place] = 1.0  # which is the coordinate itself
                 elif closed or slot.kind == START or (slot.kind == PATH and self._moves(point, k, j, size, own)):
-                    total = self._start_slope(point, k, j, size, q, v)
+                    total = total if (k, j) in self._still else self._start_slope(point, k, j, size, q, v)
+                    if not total.any() and slot.kind != START:
+                        self._still.add((k, j))
                 columns.append(total)
         return np.array(columns).T
 

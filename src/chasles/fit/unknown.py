@@ -212,7 +212,7 @@ def start_of(study: Study) -> tuple[Any, np.ndarray, np.ndarray]:
     if isinstance(mechanism, ClosedMechanism) or "poses" in start:
         options = {name: value for name, value in study.options.items() if name in ("span", "cut")}
         bare = replace(study, options=options)
-        begin = bare.plan(coordinates="relative").begin
+        begin = bare.plan(coordinates="relative", step=1.0).begin  # with a step nothing is looked for along the span
         return mechanism, np.array(begin.q), np.array(begin.v)
     q, v = (by_name(f"initial.{key}", mechanism, key, start[key]) for key in ("q", "v"))
     return mechanism, np.asarray(q, dtype=float), np.asarray(v, dtype=float)
