@@ -20,7 +20,7 @@ from chasles.simulation.sensitivities import numbers_of
 class Variant(Family):
     """A system as a function of parameters that tells which ones a mechanism was made with last."""
 
-    made: Mapping[str, np.ndarray]
+    chosen: Mapping[str, np.ndarray]
 
     def __init__(self, system: Callable[..., Any], parameters: Mapping[str, Any], before: Variant | None = None):
         """before: the same with other values, whose derivatives were looked at: whether the system is smooth."""
@@ -28,10 +28,10 @@ class Variant(Family):
         super().__init__(system, parameters)
 
     def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
-        self.made = {**self.values, **changed}
+        self.chosen = {**self.values, **changed}
         if self.before is None:
             return super().mechanism(changed)
-        made = self.build(**{name: value if value.ndim else float(value) for name, value in self.made.items()})
+        made = self.build(**{name: value if value.ndim else float(value) for name, value in self.chosen.items()})
         system, base = made if isinstance(made, System) else made.system, self.before.base
         if isinstance(base, ClosedMechanism):
             return ClosedMechanism(system, base.cut, sprung=self.sprung)
@@ -48,7 +48,7 @@ class Variant(Family):
         return self.before is not None
 
     def of_base(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        self.made = self.values
+        self.chosen = self.values
         return super().of_base(function)
 
 
@@ -163,6 +163,6 @@ class DesignedSystem:
         assert self.family is not None
         family = self.family
         with spoken_by(CALLER, "sensitivities"):
-            found = family.table_derivatives(self.names, numbers_of, lambda m: more(m, family.made))
+            found = family.table_derivatives(self.names, numbers_of, lambda m: more(m, family.chosen))
         count = len(numbers_of(family.base))
         return found[:count], found[count:]
