@@ -76,17 +76,17 @@ class SystemNumbers(CentralFrames):
         masses, inertias = (np.array([getattr(body, name) for body in bodies]) for name in ("mass", "inertia"))
         gravity = np.array(self.system.gravity, dtype=float)
         of_joints = self.joint_tables.numbers
-        found = constants, self.forces.values, of_joints, masses, inertias.ravel(), gravity
-        return dict(zip(OF_SYSTEM, found, strict=True))
+        parts = constants, self.forces.values, of_joints, masses, inertias.ravel(), gravity
+        return dict(zip(OF_SYSTEM, parts, strict=True))
 
     def from_squares(self, changes: np.ndarray) -> None:
         """Make changes (constants, columns) of what `parts` has for rotors those of their axes."""
         for k, tile in enumerate(self.tiles):
             if tile.kind == ROTOR:
-                own, axis = k * NUMBERS.size + ROTOR_AXIS, tile.numbers[ROTOR_AXIS]
+                places, axis = k * NUMBERS.size + ROTOR_AXIS, tile.numbers[ROTOR_AXIS]
                 size = np.linalg.norm(axis)
-                along = np.outer(axis, axis @ changes[own]) / (2.0 * size**2)
-                changes[own] = (changes[own] - along) / size
+                along = np.outer(axis, axis @ changes[places]) / (2.0 * size**2)
+                changes[places] = (changes[places] - along) / size
 
 
 def same_sign(units: np.ndarray, like: np.ndarray) -> np.ndarray:
