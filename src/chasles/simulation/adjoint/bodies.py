@@ -16,7 +16,7 @@ from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.body_pull import pull_joints
 from chasles.simulation.adjoint.body_start import StartBack
 from chasles.simulation.adjoint.number_columns import NumberColumns
-from chasles.simulation.adjoint.number_pull import NumberPull
+from chasles.simulation.adjoint.number_cotangents import NumberPull
 from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.adjoint.replay import Stretch, replay
 from chasles.simulation.adjoint.tree_start import StartOfTree
