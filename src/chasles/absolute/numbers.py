@@ -83,17 +83,10 @@ class SystemNumbers(CentralFrames):
         """Make changes (constants, columns) of what `parts` has for rotors those of their axes."""
         for k, tile in enumerate(self.tiles):
             if tile.kind == ROTOR:
-<<<<<<< HEAD
-                rows, axis = k * NUMBERS.size + ROTOR_AXIS, tile.numbers[ROTOR_AXIS]
-                size = np.linalg.norm(axis)
-                along = np.outer(axis, axis @ changes[rows]) / (2.0 * size**2)
-                changes[rows] = (changes[rows] - along) / size
-=======
                 places, axis = k * NUMBERS.size + ROTOR_AXIS, tile.numbers[ROTOR_AXIS]
                 size = np.linalg.norm(axis)
                 along = np.outer(axis, axis @ changes[places]) / (2.0 * size**2)
                 changes[places] = (changes[places] - along) / size
->>>>>>> absolute
 
 
 def same_sign(units: np.ndarray, like: np.ndarray) -> np.ndarray:
