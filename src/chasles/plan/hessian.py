@@ -20,7 +20,7 @@ from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.terms import ALWAYS
 
 if TYPE_CHECKING:
-    from chasles.plan.collocation import Collocation
+    from chasles.plan.collocation_program import Collocation
     from chasles.plan.node_program import NodeProgram
     from chasles.plan.shooting import Shooting
 
@@ -57,7 +57,7 @@ class MotionHessian(ABC):
         self.length = self.n + inner  # the column of h
         self.coupled = bool(task.nodes.blocks.parts)  # differences of nodes are no vectors
         self.curved = self.coupled or task.nodes.size < self.n  # nodes are no vectors
-        terms = *task.account.wishes, *(one.limit for one in task.account.restraints)
+        terms: list[Any] = [*task.account.wishes, *(one.limit for one in task.account.restraints)]
         self.wide = self.coupled or any(one.sides > 1 for one in terms)  # the next node is among the columns
         self.columns = self.length + 1 + (self.n if self.wide else 0)
         self.units = self.least_units = units[: self.n]  # what changes for differences are relative to
