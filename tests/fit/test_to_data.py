@@ -9,6 +9,7 @@ import pytest
 
 import chasles as ch
 from chasles.fit.problem import Experiment, problem_of
+from chasles.fit.recording import recording
 from tests.commands import chasles
 from tests.fit.models import ARM, FOUR_BAR, PENDULUM
 
@@ -69,7 +70,8 @@ def test_derivatives_are_those_of_differences(arm, names):
     sensors = {"bodies.hand.gyro": ch.fit.Sensor(delay="0:0.1", bias=True)}
     problem = problem_of(arm, [Experiment(measured_by_arm(arm))], dict.fromkeys(names), sensors, None, {})
     x = problem.start
-    x = x + 0.01 * np.random.default_rng(1).uniform(0.5, 1.0, len(x)) * (x == 0)
+    free = (x == 0) & ~np.array([name.startswith("lower: ") for name in problem.names])
+    x = x + 0.01 * np.random.default_rng(1).uniform(0.5, 1.0, len(x)) * free
 
     def flat(y):
         return np.concatenate([r.ravel() for r in problem.residuals(y)[0]])
@@ -242,6 +244,11 @@ def test_times_in_milliseconds_are_told_by_the_motion():
     seen = {"t": 1000 * t, "joints.slide": 1 - np.cos(2.0 * t)}
     with pytest.raises(ValueError, match="goes with a simulation of a thousandth of this time: are its times in ms"):
         ch.fit.to_data(sprung, seen, {"joints.slide.stiffness": "3:9"}, starts=1)
+    with pytest.raises(ValueError, match="of a millionth of this time: are its times in us"):
+        ch.fit.to_data(sprung, {**seen, "t": 1e6 * t}, {"joints.slide.stiffness": "3:9"}, step=0.05, method="rk4")
+    noise = {"t": 1e6 * t, "joints.slide": np.random.default_rng(0).normal(size=len(t))}
+    with pytest.raises(ValueError, match=r"6e\+07 steps of 0.05 s: are its times in another unit"):
+        ch.fit.to_data(sprung, noise, "joints.slide.stiffness", step=0.05, method="rk4")
 
 
 def test_a_clock_that_is_not_the_model_s_is_refused(pendulum):
@@ -330,6 +337,18 @@ BAD = {
     "cells": ("t,joints.pivot\n0,1\n1\n", "row 3 has 1 cells"),
     "empty": ("t,joints.pivot\n0,\n1,\n", "no row in which all its columns have a value"),
     "twice": ("t,joints.pivot,joints.pivot\n0,1,1\n1,2,2\n", "two columns"),
+    "microseconds": (
+        "t,joints.pivot\n0,1\n1e6,0\n2e6,-1\n2.1e6,-1\n",
+        r"are its times in us\? Name their column t \[us\]",
+    ),
+    "clock": ("t,joints.pivot\n1.7e9,1\n1700000000.02,1\n", "too late on their clock for steps of 0.02 s; subtract"),
+    "date": ("t,joints.pivot\n2024-01-01,1\n2024-01-02,1\n", "give times in seconds, such as 0.02"),
+    "unsorted": ("t,joints.pivot\n0,1\n2,1\n1,1\n", "sort the rows by time"),
+    "component": ("t,bodies.bob.position\n0,1\n1,1\n", "expected bodies.bob.position.x, bodies.bob.position.y"),
+    "no section": ("t,pivot\n0,1\n1,1\n", "did you mean 'joints.pivot'"),
+    "decimal commas": ("t,joints.pivot\n0,02,1,1\n1,02,1,2\n", "decimal commas need semicolons between the columns"),
+    "row of units": ("t,joints.pivot\ns,rad\n0,1\n1,2\n", r"units belong into the header: t \[s\]"),
+    "spaces": ("t joints.pivot\n0 1\n1 1\n", "separate columns by commas, semicolons or tabs"),
     "quaternion": ("t,bodies.bob.orientation.w\n0,1\n1,1\n", "takes four columns"),
 }
 
@@ -357,7 +376,11 @@ def test_gaps_are_told_and_rows_without_a_value_left_out(pendulum):
     [
         ({"lenght": None}, "did you mean 'length'"),
         ({"length": "2:1"}, "expected a range"),
-        ({"length": "1:2"}, "outside of its bounds"),
+        ({"length": "1:2"}, r"outside of its bounds .* Unknown\(1, 2, start=1.5\)"),
+        ({"length": "0.1:2 normal(5, 0.1)"}, "a prior with mean 5, far outside of its bounds"),
+        ({"bodies.bobb": None}, "did you mean 'bodies.bob'"),
+        ({"joints.pivot.dampin": None}, "did you mean 'joints.pivot.damping'"),
+        ({"length": None, "parameters.length": None}, "'length' is unknown twice"),
         ({"length": "uniform(1, 2)"}, r"expected normal\(mean, deviation\)"),
         ({"length": "normal(1, 0)"}, "its standard deviation is 0"),
         ({"bodies.bob": "0:1"}, "ten numbers"),
@@ -450,3 +473,62 @@ def test_wrong_inputs(case):
         ch.fit.to_data(driven, data, {"mass": "0.5:5"}, **more)
     with pytest.raises(ValueError, match="inputs is 'liniar'; did you mean 'linear'"):
         ch.fit.to_data(driven, ch.fit.Experiment(data, inputs="liniar"), {"mass": "0.5:5"})
+
+
+@pytest.mark.parametrize(
+    ("sensor", "said"),
+    [
+        (
+            {"delay": "0:5"},
+            "delay is '0:5', and the data lasts 1.47 s; expected a delay of less than that: is it in ms",
+        ),
+        ({"delay": "20 mm"}, "a length; expected a time"),
+        ({"delay": None}, "delay is None; expected a number"),
+        ({"delay": np.nan}, "delay is nan; expected a number or a range"),
+        ({"noise": [1, 2]}, r"noise is \[1, 2\]; expected a number"),
+        ({"columns": ["u"]}, r"columns is \['u'\]; expected components by column"),
+        ({"columns": {"u": ""}}, "no column 'u'"),
+    ],
+)
+def test_wrong_sensors(sensor, said, pendulum):
+    with pytest.raises((ValueError, TypeError), match=said):
+        ch.fit.to_data(
+            pendulum, {"t": T, "joints.pivot": 0 * T}, "length", sensors=[ch.fit.Sensor("joints.pivot", **sensor)]
+        )
+
+
+def test_arrays_of_other_kinds(pendulum):
+    """Units in names, clocks, masks; what is no number is refused."""
+    seen = np.ma.masked_greater(np.arange(3.0), 1.5)
+    found = recording({"time [ms]": [0, 10, 20], "joints.pivot [deg]": [0, 90, 180], "joints.pivot.velocity": seen})
+    assert np.allclose(found.t, [0, 0.01, 0.02])
+    assert np.allclose(found.columns["joints.pivot"], [0, np.pi / 2, np.pi])
+    assert np.array_equal(np.isnan(found.columns["joints.pivot.velocity"]), [False, False, True])
+    clock = np.datetime64("2024-01-01T10:00:00") + np.array([0, 20, 40], dtype="timedelta64[ms]")
+    assert np.allclose(recording({"t": clock, "joints.pivot": [1, 2, 3]}).t, [0, 0.02, 0.04])
+    for wrong, said in (([1j, 1, 1], "has complex numbers"), (["a", "b", "c"], "expected numbers, NaN where")):
+        with pytest.raises(ValueError, match=said):
+            recording({"t": [0, 1, 2], "joints.pivot": wrong})
+    for name, value in (("max_iterations", 0), ("max_iterations", 2.5), ("starts", 0)):
+        with pytest.raises(ValueError, match=f"{name} is .*; expected a whole number"):
+            ch.fit.to_data(pendulum, {"t": T, "joints.pivot": T}, "length", **{name: value})
+
+
+def test_the_span_leaves_out_data(pendulum):
+    data = track(pendulum, length=0.6)
+    data["bodies.mark.position.x"][T > 0.8] = 7.0
+    fit = ch.fit.to_data(pendulum, data, {"length": "0.1:2"}, span=(0, 0.8))
+    assert np.isclose(fit["length"], 0.6, rtol=1e-7)
+    assert any("values of bodies.mark.position are outside of the span" in note for note in fit.notes)
+    with pytest.raises(ValueError, match=r"span is \(1, 0\); expected \(start, end\)"):
+        ch.fit.to_data(pendulum, data, "length", span=(1, 0))
+
+
+def test_a_product_is_named(pendulum):
+    pendulum.write_text(
+        PENDULUM.replace("damping = 0.02", "damping = 0.02\ngain = 2.0").replace('"damping"', '"damping * gain"')
+    )
+    data = {"t": T, "joints.pivot": ch.load(pendulum).run(span=(0, T[-1]), save=T).q[:, 0]}
+    fit = ch.fit.to_data(pendulum, data, {"damping": "0:1", "gain": "0.1:9"}, starts=1)
+    assert "gain, as in the product damping * gain" in fit.unidentified
+    assert fit.deviations["gain"] == np.inf

@@ -117,6 +117,8 @@ def _unknowns(given: list[str] | None) -> dict[str, Any]:
         name, _, bounds = rest.partition("=")
         if not name.strip():
             raise ValueError(f"--unknown {item}: expected a name, such as length or length=0.1:2")
+        if name.strip() in found:
+            raise ValueError(f"--unknown {item}: {name.strip()!r} is given twice; expected it once")
         found[name.strip()] = " ".join(part.strip() for part in (bounds, prior) if part.strip()) or None
     return found
 
@@ -127,6 +129,8 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
         name, equals, value = item.partition("=")
         if not (equals and name.strip() and value.strip()):
             raise ValueError(f"--{option} {item}: expected name=value")
+        if name.strip() in found:
+            raise ValueError(f"--{option} {item}: {name.strip()!r} is given twice; expected it once")
         found[name.strip()] = value.strip()
     return found
 
@@ -135,10 +139,12 @@ def _sensors(
     column: list[str] | None, noise: list[str] | None, delay: list[str] | None, bias: list[str] | None
 ) -> dict[str, Any]:
     """Sensors by what they measure."""
-    from chasles.fit.sensor import Sensor, sensor_of
+    from chasles.fit.sensor import MEASURED, Sensor, sensor_of
 
     columns: dict[str, dict[str, str]] = {}
     for name, what in _pairs("column", column).items():
+        if name.partition(".")[0] in MEASURED and what.partition(".")[0] not in MEASURED:
+            raise ValueError(f"--column {name}={what}: the column comes first; expected {what}={name}")
         quantity, component = sensor_of(what)
         columns.setdefault(quantity, {})[name] = component
     loud, late, biased = _pairs("noise", noise), _pairs("delay", delay), bias or []

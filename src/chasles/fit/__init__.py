@@ -4,7 +4,8 @@ recording       what was measured: times and columns with units, from a CSV file
 measurable      what a sensor can measure, by name: "joints.elbow", "bodies.hand.accelerometer", as a function of states
 sensor          a sensor: what it measures, its noise, bias and delay
 unknown         what is to be found: parameters, paths of a model file, inertias of bodies, starts; with bounds, priors
-inertia_chart   inertias that are physical by construction: log-Cholesky coordinates
+inertia_cone    inertias that bodies can have, plates and rods among them; units for them
+physical        least squares within bounds and these inertias
 trial           one experiment simulated with some values: residuals and their exact derivatives
 by_simulation   `to_data`, which fits simulations to data; `problem`, `solve`; `data_fit`: what comes out
 by_regression   `to_torques`, linear regression of inverse dynamics; `torque_fit`: what comes out

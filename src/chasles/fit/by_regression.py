@@ -4,7 +4,7 @@
 
 Only combinations of π leave a trace in τ, the base parameters; least squares finds these, with the noise of each joint
 estimated from its residuals. Parameters of all bodies that have them, stay near those of the model and are physical
-follow by a search in log-Cholesky coordinates.
+follow by least squares within the physical ones.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.fit.inertia_cone import TEN, require_body
+from chasles.fit.physical import Region
 from chasles.fit.torque_fit import TorqueFit
 from chasles.lie.arrays import real_array
 from chasles.model.system import System
@@ -128,40 +130,21 @@ def _refuse_other_forces(mechanism: Mechanism) -> None:
 def completed(fit: Any, prior: np.ndarray, weight: float) -> np.ndarray:
     """Parameters of all bodies with the base parameters found, near prior ones, physical by construction.
 
-    weight: what a change of a prior number by all of itself counts, in standard deviations.
+    weight: what a change by all of a number counts, in standard deviations; by all of its mass and size for a body.
     """
-    from scipy.optimize import least_squares
-
-    from chasles.fit.inertia_chart import CHART_NUMBERS, chart_of, derivative, ten_of
-
-    told, count = fit.told, len(fit.mechanism.system.bodies)
+    told, bodies = fit.told, fit.mechanism.system.bodies
+    n = TEN * len(bodies)
+    parts = [slice(TEN * k, TEN * (k + 1)) for k in range(len(bodies))]
+    joints = np.where(prior[n:] > 0, prior[n:], np.abs(prior[n:]).max(initial=0.0) or 1.0)
+    low, high = np.r_[np.full(n, -np.inf), 0.0 * joints], np.full(len(prior), np.inf)
+    start = np.r_[prior[:n], np.maximum(prior[n:], 1e-6 * joints)]
+    whole = np.zeros((told.rank, len(prior)))
+    whole[:, told.kept], whole[:, told.grouped] = np.eye(told.rank), told.combinations
+    for body, part in zip(bodies, parts, strict=True):
+        require_body(prior[part], body.name)
+    region = Region.about(start, np.r_[np.ones(n), joints], (low, high), parts, flat=1.0)
     root = np.linalg.inv(np.linalg.cholesky(fit.covariance))
-    bodies, joints = prior[: CHART_NUMBERS * count].reshape(count, CHART_NUMBERS), prior[CHART_NUMBERS * count :]
-    names = [body.name for body in fit.mechanism.system.bodies]
-    charts = np.concatenate([chart_of(ten, name) for ten, name in zip(bodies, names, strict=True)])
-    sizes = np.concatenate(
-        [np.r_[np.ones(4), np.full(6, np.exp(x[1:4].max()))] for x in charts.reshape(count, CHART_NUMBERS)]
-    )
-    scale = np.where(joints > 0, joints, np.abs(joints).max(initial=0.0) or 1.0)
-    low = np.concatenate([np.full(len(charts), -np.inf), np.zeros(len(joints))])
-
-    def parameters(x: np.ndarray) -> np.ndarray:
-        ten = [ten_of(one) for one in (x[: len(charts)] * sizes + charts).reshape(count, CHART_NUMBERS)]
-        return np.concatenate([*ten, x[len(charts) :] * scale])
-
-    start = np.concatenate([np.zeros(len(charts)), np.maximum(joints / scale, 1e-6)])
-
-    def function(x: np.ndarray) -> np.ndarray:
-        return np.concatenate([root @ (told.values(parameters(x)) - fit.base), weight * (x - start)])
-
-    def slope(x: np.ndarray) -> np.ndarray:
-        inner = np.zeros((len(prior), len(x)))
-        for k, one in enumerate((x[: len(charts)] * sizes + charts).reshape(count, CHART_NUMBERS)):
-            part = slice(CHART_NUMBERS * k, CHART_NUMBERS * k + CHART_NUMBERS)
-            inner[part, part] = derivative(one) * sizes[part]
-        inner[len(charts) :, len(charts) :] = np.diag(scale)
-        base = inner[told.kept] + told.combinations @ inner[told.grouped]
-        return np.concatenate([root @ base, weight * np.eye(len(x))])
-
-    found = least_squares(function, start, slope, (low, np.full(len(start), np.inf)), x_scale="jac")
-    return parameters(found.x)
+    matrix = np.concatenate([root @ whole @ np.linalg.inv(region.matrix), weight * np.eye(len(prior))])
+    wanted = np.r_[root @ (fit.base - whole @ start), np.zeros(len(prior))]
+    Q, R = np.linalg.qr(matrix)
+    return np.asarray(start + np.linalg.solve(region.matrix, region.least(R, -Q.T @ wanted, np.inf)))

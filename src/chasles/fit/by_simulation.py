@@ -61,8 +61,12 @@ def to_data(
         if name not in (*STEPPING, "span", "control"):
             known = (*STEPPING, "span", "control")
             raise ValueError(f"fit: there is no option {name!r}; {meant(name, known)}expected {', '.join(known)}")
-    if isinstance(starts, bool) or not isinstance(starts, int) or starts < 1:
-        raise ValueError(f"fit: starts is {starts!r}; expected a whole number, 1 or more")
+    for name, count in (("starts", starts), ("max_iterations", max_iterations)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"fit: {name} is {count!r}; expected a whole number, 1 or more")
+    span = options.get("span", (0.0, 1.0))
+    if not isinstance(span, list | tuple) or len(span) != 2 or not span[0] < span[1]:
+        raise ValueError(f"fit: span is {span!r}; expected (start, end)")
     names = (
         unknown if isinstance(unknown, Mapping) else dict.fromkeys([unknown] if isinstance(unknown, str) else unknown)
     )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from chasles.simulation.run import Run
 
+WHOLE = 1e-4  # powers that differ by less from a whole number are one
+
 
 @dataclass(frozen=True)
 class Found:
@@ -125,8 +127,23 @@ class DataFit:
         for row in range(self.told.rank):
             terms = self.told.terms(row)
             if len(terms) > 1:
-                lines.append(f"only together: {' '.join(terms)}")
+                lines.append(f"only together: {' '.join(terms)}{self._as_product(row)}")
         return "\n".join(lines)
+
+    def _as_product(self, row: int) -> str:
+        """The product or quotient that a combination is, near these values, if it is one of whole powers."""
+        first, weights = self.told.kept[row], self.told.combinations[row]
+        others = self.told.grouped[weights != 0.0]
+        powers = weights[weights != 0.0] * self.found.values[others] / (self.found.values[first] or np.nan)
+        if any(": " in self.names[k] for k in (first, *others)):
+            return ""
+        if not (np.abs(powers - np.round(powers)) < WHOLE).all() or not (np.abs(np.round(powers)) >= 1).all():
+            return ""
+        shown = [
+            f"{self.names[k]}{'' if power == 1 else f'^{power:.0f}'}"
+            for k, power in zip(others, np.round(powers), strict=True)
+        ]
+        return f", as in the product {' * '.join([self.names[first], *shown])}"
 
     def __str__(self) -> str:
         width = max(map(len, self.names))

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.patience import Over
+from chasles.fit.physical import physical_least_squares
 from chasles.fit.problem import FitProblem
-from chasles.fit.unknown import BODY
 
 SOLVED = 1e-10  # relative changes of the sum of squares and of the unknowns at the end
+UNSETTLED = (
+    "values still change after {} evaluations; give more (max_iterations), better starting values or ranges, or fewer "
+    "unknowns"
+)
 
 Sigma = list[list[float]]  # of each trial and channel
 
@@ -39,59 +43,51 @@ def least_squares_from(
     Ctrl-C comes, the best so far."""
     from scipy.optimize import least_squares
 
-    (low, high), kept = problem.bounds, dict[bytes, Any]()
-    inside = np.clip(x, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
-    best = Best(inside)
+    bounds, kept = problem.bounds, dict[bytes, Any]()
+    inside = np.clip(x, np.nextafter(bounds[0], np.inf), np.nextafter(bounds[1], -np.inf))
+    best, count = Best(inside), 0
 
-    def function(z: np.ndarray) -> np.ndarray:
+    def function(x: np.ndarray) -> np.ndarray:
         problem.patience.require()
         try:
-            found = flat(problem, scale * z, problem.residuals(scale * z), sigma)
+            found = flat(problem, x, problem.residuals(x), sigma)
         except (ValueError, ArithmeticError, RuntimeError):  # values without a motion: a shorter step is tried
             return np.full(total, np.nan)
-        best.see(scale * z, found, loss)
+        best.see(x, found, loss)
         return found
 
-    def slope(z: np.ndarray) -> np.ndarray:
-        kept[z.tobytes()] = problem.jacobian(scale * z)
-        return stacked(problem, kept[z.tobytes()], sigma) * scale
+    def slope(x: np.ndarray) -> np.ndarray:
+        nonlocal count
+        count += 1
+        kept.clear()
+        kept[x.tobytes()] = problem.jacobian(x)
+        return stacked(problem, kept[x.tobytes()], sigma)
 
     try:
         total = len(flat(problem, inside, problem.residuals(inside), sigma))
-        found = least_squares(
-            function,
-            inside / scale,
-            slope,
-            (low / scale, high / scale),
-            loss=loss,
-            xtol=tolerance,
-            ftol=tolerance,
-            gtol=SOLVED,
-            max_nfev=most,
-        )
+        if problem.bodies:
+            values, settled = physical_least_squares(
+                *(function, slope, inside, scale, bounds, problem.bodies),
+                *(lambda r: cost_of(r, loss), lambda r: loss_slopes(r * r, loss)[0]),
+                *(most, tolerance),
+            )
+        else:
+            found = least_squares(
+                lambda z: function(scale * z),
+                inside / scale,
+                lambda z: slope(scale * z) * scale,
+                (bounds[0] / scale, bounds[1] / scale),
+                loss=loss,
+                xtol=tolerance,
+                ftol=tolerance,
+                gtol=SOLVED,
+                max_nfev=most,
+            )
+            values, settled = scale * found.x, found.status > 0
     except (Over, KeyboardInterrupt) as why:
-        return Least(best.x, problem.jacobian(best.x), len(kept), problem.patience.end(why))
-    values = scale * found.x
-    return Least(
-        values,
-        kept.get(found.x.tobytes()) or problem.jacobian(values),
-        int(found.njev),
-        "" if found.status > 0 else _unsettled(problem, most),
-    )
-
-
-def _unsettled(problem: FitProblem, most: int) -> str:
-    """Why iterations have not settled, and what to do."""
-    said = (
-        f"values still change after {most} evaluations; give more (max_iterations), better starting values or ranges, "
-        "or fewer unknowns"
-    )
-    if not (bodies := [slot.path for slot in problem.slots if slot.kind == BODY]):
-        return said
-    return (
-        f"{said}. Perhaps {', '.join(map(repr, bodies))} is a plate or a rod, or the data asks for an inertia that no "
-        "body has: both lie at the end of the physical inertias, which is reached slowly"
-    )
+        return Least(best.x, problem.jacobian(best.x), count, problem.patience.end(why))
+    jacobian = kept.get(values.tobytes()) or problem.jacobian(values)
+    return Least(values, jacobian, count, "" if settled else UNSETTLED.format(most))
 
 
 class Best:
@@ -116,6 +112,19 @@ def cost_of(r: np.ndarray, loss: str) -> float:
         "arctan": lambda: np.arctan(z),
     }
     return 0.5 * float(losses[loss]().sum())
+
+
+def loss_slopes(z: np.ndarray, loss: str) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives of a loss of SciPy by z = r²."""
+    if loss == "soft_l1":
+        return (1 + z) ** -0.5, -0.5 * (1 + z) ** -1.5
+    if loss == "huber":
+        return np.maximum(z, 1.0) ** -0.5, np.where(z <= 1, 0.0, -0.5 * np.maximum(z, 1.0) ** -1.5)
+    if loss == "cauchy":
+        return 1 / (1 + z), -((1 + z) ** -2)
+    if loss == "arctan":
+        return 1 / (1 + z * z), -2 * z / (1 + z * z) ** 2
+    return np.ones_like(z), np.zeros_like(z)
 
 
 def flat(problem: FitProblem, x: np.ndarray, residuals: list[list[np.ndarray]], sigma: Sigma) -> np.ndarray:

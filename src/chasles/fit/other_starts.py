@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chasles.fit.inertia_cone import inertia_frame
 from chasles.fit.instability import LOST, Growth, growth
 from chasles.fit.least_squares import Least, Sigma, flat, least_squares_from
 from chasles.fit.problem import FitProblem
 from chasles.fit.sensor import Channel
-from chasles.fit.unknown import BODY
 
 FAR = 5.0  # times the scatter: more of a residual is not noise
 PART = 0.01  # of the spread of the values: less of a residual is no matter of another minimum
@@ -188,14 +188,15 @@ def _between(problem: FitProblem, scale: np.ndarray, share: np.ndarray) -> np.nd
     """A start at shares (0 to 1) of the ranges; without a range from a quarter to four times the given one, or as far
     off as it is large. Delays and biases stay."""
     x, (low, high), edges = problem.start, problem.bounds, problem.edges
-    for k, slot in enumerate(problem.slots):
-        for i in range(edges[k], edges[k + 1]):
-            if np.isfinite(high[i] - low[i]):
-                x[i] = low[i] + share[i] * (high[i] - low[i])
-            elif slot.kind != BODY and x[i] != 0.0:
-                x[i] *= 4.0 ** (2 * share[i] - 1)
-            else:
-                x[i] += 0.5 * scale[i] * (2 * share[i] - 1)
+    for i in range(edges[-1]):
+        if np.isfinite(high[i] - low[i]):
+            x[i] = low[i] + share[i] * (high[i] - low[i])
+        elif x[i] != 0.0:
+            x[i] *= 4.0 ** (2 * share[i] - 1)
+        else:
+            x[i] += 0.5 * scale[i] * (2 * share[i] - 1)
+    for part in problem.bodies:
+        x[part] = inertia_frame(problem.start[part]).drawn(share[part])
     return np.clip(x, low, high)
 
 

@@ -11,6 +11,9 @@ from chasles.fit.sensor import Channel
 
 # units that data may have by mistake, and how many of them are one of the model's
 LENGTHS, ANGLES = {"mm": 1e3, "cm": 1e2, "in": 1 / 0.0254, "km": 1e-3}, {"deg": 180 / np.pi}
+SHORT = {"us": 1e-6, "ms": 1e-3}  # units that times may have by mistake
+PARTS = {"us": "millionth", "ms": "thousandth"}
+ENDLESS, ENDLESS_TIME = 1e7, 1e5  # steps, and seconds with steps that adapt, that hardly any recording has
 PART, LEAST = 1 / 3, 4  # of the data that is looked at, from its start, and values that this takes
 CLEAR, NEAR, ALIKE = 8.0, 2.5, 0.7  # sizes that differ so much, or so little from a unit's, and correlations
 
@@ -31,27 +34,50 @@ def refuse_other_units(problem: FitProblem, *residuals: list[list[np.ndarray]]) 
                     )
 
 
+def refuse_endless(problem: FitProblem, x: np.ndarray) -> None:
+    """ValueError for data that would take so many steps that no simulation of it ends; it names the unit that its times
+    seem to have."""
+    for trial in problem.trials:
+        step, lasts = trial.options.get("step"), trial.span[1] - trial.span[0]
+        if (lasts / step if step else lasts) > (ENDLESS if step else ENDLESS_TIME):
+            _refuse_sooner(problem, x, None)
+            if step:
+                raise ValueError(
+                    f"fit: {trial.name} lasts {lasts:.3g} s, {lasts / step:.1g} steps of {step:g} s: are its times in "
+                    "another unit? Name it, t [us], or give a longer step"
+                )
+
+
 def refuse_milliseconds(problem: FitProblem, x: np.ndarray, begun: list[list[np.ndarray]]) -> None:
     """ValueError for times in milliseconds: the data goes with a simulation that lasts a thousandth of its time, and
     not with that of the model, whose residuals are `begun`. Said before the fit, which would take a thousand times as
     long."""
+    _refuse_sooner(problem, x, begun)
+
+
+def _refuse_sooner(problem: FitProblem, x: np.ndarray, begun: list[list[np.ndarray]] | None) -> None:
     if any(trial.inputs or any(one.delay or one.delays for one in trial.channels) for trial in problem.trials):
         return
-    sooner = replace(problem, trials=[trial.sooner(1e-3) for trial in problem.trials])
-    try:
-        found = sooner.residuals(x)
-    except (ValueError, RuntimeError):  # there is nothing to compare with
-        return
-    for trial, parts, others in zip(problem.trials, begun, found, strict=True):
-        for channel, off, other in zip(trial.channels, parts, others, strict=True):
-            now, then = _compared(channel, off), _compared(channel, other)
-            if now is None or then is None or channel.measured.turns:
-                continue
-            if then[1] > ALIKE > 2.0 * now[1] and abs(np.log(then[0])) < np.log(NEAR):
-                raise ValueError(
-                    f"fit: {trial.name} lasts until {channel.t[-1]:g} s, but {channel.name} goes with a simulation of "
-                    "a thousandth of this time: are its times in ms? Name their column t [ms], or divide them by 1000"
-                )
+    for unit, share in SHORT.items():
+        if begun is not None and unit != "ms":
+            continue
+        sooner = replace(problem, trials=[trial.sooner(share) for trial in problem.trials])
+        try:
+            found = sooner.residuals(x)
+        except (ValueError, RuntimeError):  # there is nothing to compare with
+            continue
+        for trial, parts, others in zip(problem.trials, begun or found, found, strict=True):
+            for channel, off, other in zip(trial.channels, parts, others, strict=True):
+                now, then = _compared(channel, off), _compared(channel, other)
+                if now is None or then is None or channel.measured.turns:
+                    continue
+                apart = begun is None or 2.0 * now[1] < ALIKE
+                if then[1] > ALIKE and apart and abs(np.log(then[0])) < np.log(NEAR):
+                    raise ValueError(
+                        f"fit: {trial.name} lasts until {channel.t[-1]:g} s, but {channel.name} goes with a simulation "
+                        f"of a {PARTS[unit]} of this time: are its times in {unit}? Name their column t [{unit}], or "
+                        f"divide them by {1 / share:.0f}"
+                    )
 
 
 def _compared(channel: Channel, off: np.ndarray) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from chasles.fit.recorded_input import HELD, recorded_inputs
 from chasles.fit.recording import Recording, recording
 from chasles.fit.sensor import Sensor, channels, unused
 from chasles.fit.trial import KEPT, Made, Trial, TrialPoint
-from chasles.fit.unknown import Slot, slots_of
+from chasles.fit.unknown import BODY, Slot, slots_of
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.model.suggestion import meant
@@ -72,6 +72,12 @@ class FitProblem:
             np.concatenate([*(slot.low for slot in self.slots), [one.low for one in ranges if one], -wide]),
             np.concatenate([*(slot.high for slot in self.slots), [one.high for one in ranges if one], wide]),
         )
+
+    @property
+    def bodies(self) -> list[slice]:
+        """Where the vector has the ten parameters of a body."""
+        edges = self.edges
+        return [slice(*edges[k : k + 2]) for k, slot in enumerate(self.slots) if slot.kind == BODY]
 
     @property
     def names(self) -> list[str]:
@@ -172,7 +178,8 @@ def problem_of(
         trials.append(Trial(data.name, made, [slots[s] for s in own[i]], found, chosen, inputs))
         for channel, kept in zip(found, trials[-1].kept, strict=True):
             if not kept.all():
-                notes.append(f"{data.name}: {int((~kept).sum())} values of {channel.name} are before the start")
+                when = "before the start" if kept[-1] else "outside of the span"
+                notes.append(f"{data.name}: {int((~kept).sum())} values of {channel.name} are {when}")
     doubled = [slot.name for slot in slots if [other.name for other in slots].count(slot.name) > 1]
     if doubled:
         raise ValueError(f"fit: {doubled[0]!r} is unknown twice")
@@ -234,9 +241,10 @@ def _span(study: Study, data: Recording) -> tuple[float, float]:
         )
     planned = study.options.get("span")
     if planned is not None and last - begin > LONG * (float(planned[1]) - begin) > 0:
+        unit = "ms" if last - begin < 3e4 * (float(planned[1]) - begin) else "us"
         raise ValueError(
             f"{data.name} lasts until {last:g} s, and the model is simulated to {float(planned[1]):g} s: are its times "
-            f"in ms? Name their column t [ms]; if they are right, give span=({begin:g}, {end}"
+            f"in {unit}? Name their column t [{unit}]; if they are right, give span=({begin:g}, {end}"
         )
     return begin, last
 

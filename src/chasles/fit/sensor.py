@@ -17,6 +17,8 @@ from chasles.lie import s3
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 
+MEASURED = ("joints", "bodies", "reactions", "forces")  # of a system, with which names of quantities begin
+
 
 @dataclass(frozen=True)
 class Sensor:
@@ -94,10 +96,12 @@ def channels(system: System, data: Recording, sensors: Mapping[str, Sensor]) -> 
     for name, columns in own.items():
         found += _own(data, name, measurable(system, name), columns)
     if not any(len(one.t) for one in found):
-        some = ", ".join(names_of(system)[:6])
+        names = names_of(system)
+        near = next((hint for column in data.columns if (hint := _near(column, names))), "")
         raise ValueError(
             f"{data.name} has no column that the model knows; its columns are {', '.join(data.columns) or 'none'}. "
-            f"Name them after what they measure, such as {some}, or give sensors"
+            f"{near}Name them after what they measure, such as {', '.join(names[:6])}, or say what they are: sensors, "
+            "or --column"
         )
     return found
 
@@ -113,6 +117,13 @@ def _own(data: Recording, name: str, measured: Measurable, columns: list[str]) -
     return [
         _channel(data, column, measured, Sensor(), {parts[column]: column}) for column in columns if there[column].any()
     ]
+
+
+def _near(column: str, names: list[str]) -> str:
+    """What a column may have been meant to be: its name may lack the first part, or be in other letters."""
+    last = column.casefold().partition(".")[0]
+    found = [name for name in names if name.casefold().split(".")[1] == last]
+    return meant(column, names) or (f"did you mean {found[0]!r}? " if found else "")
 
 
 def unused(data: Recording, system: System, sensors: Mapping[str, Sensor], found: list[Channel]) -> list[str]:
@@ -133,26 +144,35 @@ def unused(data: Recording, system: System, sensors: Mapping[str, Sensor], found
 def _base(system: System, column: str) -> str | None:
     """The quantity that a column is, or is a component of."""
     for name in (column, column.rpartition(".")[0]):
-        if name.partition(".")[0] in ("joints", "bodies", "reactions", "forces"):
+        if name.partition(".")[0] in MEASURED:
             try:
                 found = measurable(system, name)
             except ValueError:
                 continue
             if column in map(found.column, found.components):
                 return name
-    if column.partition(".")[0] in ("joints", "bodies", "reactions", "forces"):
+            raise ValueError(
+                f"fit: column {column!r} is no number of {found.name!r}; expected "
+                f"{', '.join(map(found.column, found.components))}"
+            )
+    if column.partition(".")[0] in MEASURED:
         measurable(system, column)  # says what there is
     return None
 
 
 def _named(system: System, data: Recording, name: str, sensor: Sensor) -> Channel:
+    if not isinstance(sensor.columns, Mapping):
+        raise TypeError(
+            f'fit: sensor {name!r}: columns is {sensor.columns!r}; expected components by column: {{"u": "x"}}'
+        )
     measured = measurable(system, sensor.of or name)
     for column, component in sensor.columns.items():
         if component not in measured.components:
             near = meant(component, measured.components)
+            which = f"component {component!r}" if component else "no component"
             raise ValueError(
-                f"fit: sensor {name!r}: column {column!r} is component {component!r} of {measured.name!r}; {near}"
-                f"expected one of {', '.join(map(repr, measured.components))}"
+                f"fit: sensor {name!r}: column {column!r} is {which} of {measured.name!r}; {near}expected one of "
+                f"{', '.join(repr(one) for one in measured.components)}: {measured.column(measured.components[0])}"
             )
     return _channel(data, name, measured, sensor, {component: column for column, component in sensor.columns.items()})
 
@@ -175,10 +195,7 @@ def _channel(data: Recording, name: str, measured: Measurable, sensor: Sensor, c
     t, values = data.t[there], values[there]
     if measured.turns:
         values = s3.project(values)
-    delays = range_of(f"delay of {name!r}", sensor.delay, "s") if isinstance(sensor.delay, str) else None
-    if delays is not None and not (np.isfinite([delays.low, delays.high]).all()):
-        raise ValueError(f"fit: sensor {name!r}: delay is {sensor.delay!r}; expected a number or a range, '0:50 ms'")
-    delay = float(sensor.delay) if delays is None else 0.5 * (delays.low + delays.high)
+    delay, delays = _delay(name, sensor.delay, float(t[-1] - t[0]))
     unit = "rad" if measured.turns else measured.units[which[0]]
     return Channel(
         name,
@@ -194,18 +211,41 @@ def _channel(data: Recording, name: str, measured: Measurable, sensor: Sensor, c
     )
 
 
+def _delay(name: str, given: float | str, lasts: float) -> tuple[float, Range | None]:
+    """A delay, and the range in which it is looked for if it is one; lasts: how long the sensor measured."""
+    delays = range_of(f"delay of {name!r}", given, "s") if isinstance(given, str) and ":" in given else None
+    ends = [delays.low, delays.high] if delays else [_value(name, "delay", given, "s")]
+    if not np.isfinite(ends).all():
+        raise ValueError(f"fit: sensor {name!r}: delay is {given!r}; expected a number or a range, '0:50 ms'")
+    if (late := max(map(abs, ends))) >= lasts > 0.0:
+        raise ValueError(
+            f"fit: sensor {name!r}: delay is {given!r}, and the data lasts {lasts:g} s; expected a delay of less than "
+            f"that{': is it in ms?' if late >= 1.0 else ''}"
+        )
+    return sum(ends) / len(ends), delays
+
+
+def _value(name: str, what: str, given: float | str, unit: str) -> float:
+    """A number of a sensor, or one with a unit."""
+    found = quantity(given) if isinstance(given, str) else None
+    if found is None:
+        try:
+            return float(given)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"fit: sensor {name!r}: {what} is {given!r}; expected a number, with a unit if it is a text"
+            ) from None
+    try:
+        check(str(given), unit_of(found[1]).dimension, [unit])
+    except ValueError as error:
+        raise ValueError(f"fit: sensor {name!r}: {what} {error}") from None
+    return float(unit_of(found[1]).of(found[0]))
+
+
 def _noise(name: str, given: float | str | None, unit: str) -> float | None:
     if given is None:
         return None
-    try:
-        found = quantity(given) if isinstance(given, str) else None
-        if found is not None:
-            check(str(given), unit_of(found[1]).dimension, [unit])
-            value = unit_of(found[1]).of(found[0])
-        else:
-            value = float(given)
-    except ValueError as error:
-        raise ValueError(f"fit: sensor {name!r}: noise {error}") from None
+    value = _value(name, "noise", given, unit)
     if not (np.isfinite(value) and value > 0):
         raise ValueError(f"fit: sensor {name!r}: noise is {given!r}; expected a standard deviation above 0")
     return value

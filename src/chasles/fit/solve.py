@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from chasles.fit.data_fit import DataFit, Found
+from chasles.fit.inertia_cone import ten_of, thin_directions
 from chasles.fit.instability import LOST, growth
-from chasles.fit.least_squares import SOLVED, Least, cost_of, flat, least_squares_from, stacked
+from chasles.fit.least_squares import SOLVED, Least, cost_of, flat, least_squares_from, loss_slopes, stacked
 from chasles.fit.other_starts import Search, Unexplained, searched, unexplained
-from chasles.fit.other_units import refuse_milliseconds, refuse_other_units
+from chasles.fit.other_units import refuse_endless, refuse_milliseconds, refuse_other_units
 from chasles.fit.patience import Patience
 from chasles.fit.problem import FitProblem
+from chasles.fit.unknown import BODY
 from chasles.relative.parameter.identifiability import Identifiability, identify
 
 ROUNDS = 4  # in which noise that is not given is estimated
@@ -22,6 +24,7 @@ NORMAL = 1.4826  # standard deviation of normal errors, by the median of their s
 SETTLED = 0.02  # change of an estimated noise, relative, at which it is good enough
 UNSEEN = 1e-7  # of a column: derivatives below this are rounding
 UNEVEN = 10.0  # times the usual size: larger derivatives of an unstable motion count as these
+PRESSED = 1e-3  # deviations by which the data asks for less than nothing of an extent
 EXACT = 1e-9  # of the values: residuals below this are errors of the computation
 
 
@@ -30,6 +33,7 @@ def solved(problem: FitProblem, loss: str, most: int, model: Any, starts: int) -
     first round does not explain the data, other ways to the minimum are searched."""
     x, (low, high) = problem.start, problem.bounds
     scale = _sizes(problem, x, low, high)
+    refuse_endless(problem, x)
     begun = problem.residuals(x)  # says what is wrong with the start
     refuse_milliseconds(problem, x, begun)
     sigma = _first_noise(problem, begun)
@@ -139,25 +143,48 @@ def _result(
 ) -> DataFit:
     x = least.x
     r, J = flat(problem, x, residuals, sigma), stacked(problem, least.jacobian, sigma)
-    natural, turn = _natural(problem, x)
-    told, covariance, undetermined = _known(
-        _even(J, search) @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x)
-    )
+    told, covariance, undetermined = _known(_even(J, search), problem.names, _sizes(problem, x, *problem.bounds))
     covariance, dof = _robust_factor(r, loss) * covariance, max(len(r) - told.rank, 0)
     low, high = problem.bounds
     at_bound = ((x - low) < 1e-6 * np.abs(high - low)) | ((high - x) < 1e-6 * np.abs(high - low))
     at_bound &= np.isfinite(high - low)
-    found = Found(tuple(problem.names), natural, covariance, undetermined, at_bound, dof)
+    found = Found(tuple(problem.names), x, covariance, undetermined, at_bound, dof)
     points = [problem.point(i, x) for i in range(len(problem.trials))]
     biases = [
         [problem.bias(i, k, x, part.shape[1]) for k, part in enumerate(parts)] for i, parts in enumerate(residuals)
     ]
     success, message, more = _judged(unexplained(problem, residuals, loss), least, search, problem.patience)
-    notes = (*problem.notes, *more, *([] if not success else _correlated(problem, residuals)))
+    notes = (
+        *problem.notes,
+        *more,
+        *_flat_bodies(problem, x, J.T @ r, J),
+        *([] if not success else _correlated(problem, residuals)),
+    )
     return DataFit(
         *(found, told, problem, tuple(points), residuals, sigma, biases, loss, least.iterations, notes, model),
         *(success, message, cost_of(r, loss)),
     )
+
+
+def _flat_bodies(problem: FitProblem, x: np.ndarray, gradient: np.ndarray, J: np.ndarray) -> list[str]:
+    """Notes on bodies that would lose more than all of an extent if they could: the data asks for a plate, a rod or a
+    point. gradient: of the cost."""
+    found = []
+    for part, slot in zip(problem.bodies, (slot for slot in problem.slots if slot.kind == BODY), strict=True):
+        axes, pressed = thin_directions(x[part]), 0.0
+        for axis in axes.T:
+            wider = np.zeros((4, 4))
+            wider[:3, :3] = np.outer(axis, axis)
+            seen = float(np.linalg.norm(J[:, part] @ ten_of(wider)))
+            pressed = max(pressed, float(gradient[part] @ ten_of(wider)) / seen if seen else 0.0)
+        if pressed > PRESSED:
+            kind = ("a plate", "a rod", "a point")[axes.shape[1] - 1]
+            along = " and ".join(f"({', '.join(f'{one + 0.0:.3g}' for one in axis.round(3))})" for axis in axes.T)
+            found.append(
+                f"{slot.name}: the data puts it at the limit of physical inertias: it is {kind} within the accuracy "
+                f"of the data, without extent along {along}; intervals do not use this limit and are rather too wide"
+            )
+    return found
 
 
 def _even(J: np.ndarray, search: Search | None) -> np.ndarray:
@@ -227,36 +254,12 @@ def _known(J: np.ndarray, names: list[str], sizes: np.ndarray) -> tuple[Identifi
     return told, covariance, undetermined
 
 
-def _natural_sizes(problem: FitProblem, x: np.ndarray) -> np.ndarray:
-    found, edges = _sizes(problem, x, *problem.bounds), problem.edges
-    for k, slot in enumerate(problem.slots):
-        part = slice(edges[k], edges[k + 1])
-        found[part] = slot.natural_sizes(x[part])
-    return found
-
-
-def _natural(problem: FitProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers that people know, and their derivatives by the vector."""
-    values, turn, edges = x.copy(), np.eye(len(x)), problem.edges
-    for k, slot in enumerate(problem.slots):
-        part = slice(edges[k], edges[k + 1])
-        values[part], turn[part, part] = slot.natural(x[part])
-    return values, turn
-
-
 def _robust_factor(r: np.ndarray, loss: str) -> float:
     """By how much the covariance of an estimate with a robust loss is larger: mean ψ² / (mean ψ')²."""
     if loss == "linear":
         return 1.0
     z = r * r
-    beyond = np.maximum(z, 1.0)  # where Huber's loss is linear
-    derivatives = {  # of the losses ρ(z) of SciPy, z = r², first and second
-        "soft_l1": ((1 + z) ** -0.5, -0.5 * (1 + z) ** -1.5),
-        "huber": (beyond**-0.5, np.where(z <= 1, 0.0, -0.5 * beyond**-1.5)),
-        "cauchy": (1 / (1 + z), -((1 + z) ** -2)),
-        "arctan": (1 / (1 + z * z), -2 * z / (1 + z * z) ** 2),
-    }
-    first, second = derivatives[loss]
+    first, second = loss_slopes(z, loss)
     psi, slope = r * first, first + 2 * z * second
     return float(np.mean(psi * psi) / np.mean(slope) ** 2)
 

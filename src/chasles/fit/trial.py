@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from chasles.fit.inertia_chart import ten_of
 from chasles.fit.recorded_input import RecordedInput, with_inputs
 from chasles.fit.sensor import Channel
 from chasles.fit.unknown import BODY, PATH, START, Slot, start_of
@@ -68,6 +67,7 @@ class Trial:
     ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
         self._kept: dict[tuple[float, ...], Study] = {}
+        self._still = set[tuple[int, int]]()  # numbers of slots on which the start does not depend
         self.most: int | None = None  # evaluations of the field: a run that takes more is none that was measured
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
@@ -81,16 +81,17 @@ class Trial:
         if inputs and self.control is not None:
             raise ValueError(f"{name}: has the input {inputs[0].name!r} in a column, and control is given; give one")
         latest = _latest(channels)
-        begin = options.get("span", (min(one.t[0] for one in channels),))[0]
-        self.span = (float(begin), _end(channels))
-        self.kept = [one.t - late >= begin for one, late in zip(channels, latest, strict=True)]
+        begin, end = options.get("span", (min(one.t[0] for one in channels), np.inf))
+        self.kept = [(one.t - late >= begin) & (one.t <= end) for one, late in zip(channels, latest, strict=True)]
         for one, kept, late in zip(channels, self.kept, latest, strict=True):
             if not kept.any():
                 when = f"before the start at {begin:g} s" + (f" plus its delay of {late:g} s" if late else "")
+                when += f", or after the end at {end:g} s" if one.t[-1] > end else ""
                 raise ValueError(f"{name}: all values of {one.name!r} are {when}; give span=(start, end)")
         self.channels = [
             replace(one, t=one.t[kept], values=one.values[kept]) for one, kept in zip(channels, self.kept, strict=True)
         ]
+        self.span = (float(begin), _end(self.channels))
         self.of_system = [slot.kind == BODY or (slot.kind == PATH and self._changes_system(slot)) for slot in slots]
         self.sizes = [one.off(one.values).size for one in self.channels]
         ends = [float(one.t[-1]) - one.delay for one in self.channels]
@@ -118,13 +119,18 @@ class Trial:
 
     # ------------------------------------------------------------ the model with values
 
-    def study(self, slots: Numbers) -> Study:
-        """The study with values of the slots."""
+    def study(self, slots: Numbers, physical: bool = True) -> Study:
+        """The study with values of the slots; physical: whether inertias have to be those of bodies."""
         pairs = list(zip(self.slots, slots, strict=True))
         study = self._of_paths({slot.path: float(x[0]) for slot, x in pairs if slot.kind == PATH})
-        new = {slot.path: ten_of(x) for slot, x in pairs if slot.kind == BODY}
+        new = {slot.path: x for slot, x in pairs if slot.kind == BODY}
         if new:
-            bodies = [body_with(body, new[body.name]) if body.name in new else body for body in study.system.bodies]
+            bodies = [
+                body_with(body if physical else replace(body, physical=False), new[body.name])
+                if body.name in new
+                else body
+                for body in study.system.bodies
+            ]
             study = replace(study, system=replace(study.system, bodies=bodies))
         initial = {key: dict(study.initial.get(key, {})) for key in ("q", "v")}
         begins = [(slot, x) for slot, x in pairs if slot.kind == START]
@@ -228,7 +234,7 @@ class Trial:
         """Sensitivities with a column for each number of the slots, in their order, and the run."""
         if not self.slots:
             return None, self.run(point)
-        sizes = [slot.sizes(x) for slot, x in zip(self.slots, point.slots, strict=True)]
+        sizes = [slot.steps(x) for slot, x in zip(self.slots, point.slots, strict=True)]
         system = {f"s{k}": np.ones(len(x)) for k, x in enumerate(point.slots) if self.of_system[k]}
 
         mechanism, q, v = start_of(self.study(point.slots))
@@ -240,7 +246,7 @@ class Trial:
             )
             key = np.concatenate(slots).tobytes()
             if key not in made:
-                made[key] = _sprung(self.study(slots).system, mechanism)
+                made[key] = _sprung(self.study(slots, physical=False).system, mechanism)
             return made[key]
 
         begins = self._start_directions(point, q, v, isinstance(mechanism, ClosedMechanism))
@@ -265,14 +271,16 @@ class Trial:
         own, tree = study.start(), study.tree().tree
         for k, slot in enumerate(self.slots):
             for j in range(len(slot.start)):
-                size = 1e-3 * slot.sizes(point.slots[k])[j]
+                size = 1e-3 * slot.steps(point.slots[k])[j]
                 total = np.zeros(2 * len(v))
                 if slot.kind == START and not closed and slot.about is None:
                     letter, _, joint = slot.path.partition(".")
                     place = tree.velocities[joint].start + (0 if letter == "q" else len(v)) + j
                     total[place] = 1.0  # which is the coordinate itself
-                elif slot.kind == START or closed or self._moved(point, k, j, size).start() != own:
-                    total = self._start_slope(point, k, j, size, q, v)
+                elif closed or slot.kind == START or (slot.kind == PATH and self._moves(point, k, j, size, own)):
+                    total = total if (k, j) in self._still else self._start_slope(point, k, j, size, q, v)
+                    if not total.any() and slot.kind != START:
+                        self._still.add((k, j))
                 columns.append(total)
         return np.array(columns).T
 
@@ -291,10 +299,14 @@ class Trial:
                 refused = refused or error
         raise ValueError(f"fit: {self.slots[k].name!r} cannot be varied by {size:g}: {refused}") from refused
 
+    def _moves(self, point: TrialPoint, k: int, j: int, by: float, start: Any) -> bool:
+        """Whether the start depends on a number."""
+        return bool(self._moved(point, k, j, by).start() != start)
+
     def _moved(self, point: TrialPoint, k: int, j: int, by: float) -> Study:
         slots = [x.copy() for x in point.slots]
         slots[k][j] += by
-        return self.study(tuple(slots))
+        return self.study(tuple(slots), physical=False)
 
     def _along(self, found: Any, rows: np.ndarray, run: Any, shown: Any, slots: Numbers) -> list[np.ndarray]:
         """Derivatives of what is shown along those of the states."""
@@ -305,7 +317,7 @@ class Trial:
             for j in range(len(slot.start)):
                 state = np.zeros((len(rows), 2 * nv))
                 if self.of_system[k]:
-                    state += found.state[rows, :, found.columns[f"s{k}"].start + j] / slot.sizes(slots[k])[j]
+                    state += found.state[rows, :, found.columns[f"s{k}"].start + j] / slot.steps(slots[k])[j]
                 if start is not None:
                     state += found.state[rows, :, start.start + at]
                 columns.append(_difference(run, shown, state[:, :nv], state[:, nv:], 0.0))
@@ -323,7 +335,7 @@ class Trial:
                     change = found._family.derivative(
                         f"s{k}", j, lambda mechanism: shown(dynamics_of(mechanism), still, still, 0.0)
                     )
-                    columns[at] = columns[at] + change / slot.sizes(slots[k])[j]
+                    columns[at] = columns[at] + change / slot.steps(slots[k])[j]
                 at += 1
 
 

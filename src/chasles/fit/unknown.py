@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.ensembles.distribution import distribution, number
-from chasles.fit import inertia_chart
+from chasles.fit.inertia_cone import extents, require_body
 from chasles.io.model_file import Study
 from chasles.io.units import check, quantity, unit_of
 from chasles.model.suggestion import meant
@@ -78,6 +78,14 @@ def unknown(name: str, given: Any) -> Unknown:
         raise ValueError(f"fit: {name!r} has bounds {found.low:g} and {found.high:g}; expected low < high")
     if found.prior is not None and not found.prior[1] > 0:
         raise ValueError(f"fit: {name!r} has a prior with deviation {found.prior[1]:g}; expected more than 0")
+    if (
+        found.prior is not None
+        and not found.low - FAR * found.prior[1] <= found.prior[0] <= found.high + FAR * found.prior[1]
+    ):
+        raise ValueError(
+            f"fit: {name!r} has a prior with mean {found.prior[0]:g}, far outside of its bounds {found.low:g} to "
+            f"{found.high:g}"
+        )
     return found
 
 
@@ -92,14 +100,18 @@ def _prior(name: str, text: str) -> tuple[float, float]:
     return mean, deviation
 
 
+FAR = 4.0  # deviations that the mean of a prior may be outside of bounds
 PATH, BODY, START = "path", "body", "start"
+MOMENTS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])  # powers of a length that the ten parameters of a body have
+ROUND = 1e-3  # of the size of a body: a smaller radius is that of a rod or a point
+TINY = 1e-6  # [m] the same of a point in the origin
 
 
 @dataclass(frozen=True)
 class Slot:
     """Where unknown numbers go in a model.
 
-    PATH: one number, set by its path. BODY: the inertia of a body, in log-Cholesky coordinates. START: coordinates or
+    PATH: one number, set by its path. BODY: the ten parameters of a body. START: coordinates or
     velocities of a joint at the start; of a joint with a quaternion changes δ along q exp(δ), from the start q of the
     model, `about`. experiment: whose it is; None: of all of them.
     """
@@ -118,27 +130,24 @@ class Slot:
     def sizes(self, x: np.ndarray) -> np.ndarray:
         """What is a large change of each number near x."""
         if self.kind == BODY:
-            return np.concatenate([np.ones(4), np.full(len(x) - 4, np.exp(x[1:4].max()))])
+            length = float(extents(x)[0]) + np.linalg.norm(x[1:4]) / x[0]
+            return np.asarray(x[0] * length**MOMENTS)
         wide = np.where(np.isfinite(self.high - self.low), self.high - self.low, 1.0)
         return np.maximum(np.abs(x), np.where(self.start != 0.0, np.abs(self.start), wide))
 
-    def natural_sizes(self, x: np.ndarray) -> np.ndarray:
-        """What is a large change of each of the `natural` numbers."""
+    def steps(self, x: np.ndarray) -> np.ndarray:
+        """What is a change of each number near x that leaves a mechanism one: of a body no more than its least moment
+        of inertia about its center of mass."""
         if self.kind != BODY:
             return self.sizes(x)
-        mass, length = np.exp(2 * x[0]), np.exp(x[1:4].max()) + np.linalg.norm(x[7:])
-        return np.asarray(mass * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2]))
-
-    def natural(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers that people know of coordinates x, and their derivatives: of a body its ten parameters."""
-        if self.kind == BODY:
-            return inertia_chart.ten_of(x), inertia_chart.derivative(x)
-        return x, np.eye(len(x))
+        (longest, *others), distance = extents(x), np.linalg.norm(x[1:4]) / x[0]
+        radius = max(float(np.hypot(*others)), ROUND * float(longest + distance), TINY)
+        return np.asarray(x[0] * radius**2 / (radius + distance) ** (2 - MOMENTS))
 
 
 def slots_of(name: str, given: Any, study: Study, experiment: int | None = None) -> list[Slot]:
     """The slots of an unknown of a study; several if it is the start of all joints."""
-    one = unknown(name, given)
+    one, name = unknown(name, given), _plain(name, study)
     prefix = "" if experiment is None else f"experiment {experiment + 1}: "
     section, _, rest = name.partition(".")
     if section == "initial" and (rest in ("", "q", "v") or rest.partition(".")[0] in ("q", "v")):
@@ -147,16 +156,28 @@ def slots_of(name: str, given: Any, study: Study, experiment: int | None = None)
         if one != Unknown():
             raise ValueError(f"fit: {name!r} is a whole inertia, ten numbers; bounds and priors are for single numbers")
         body = next(body for body in study.system.bodies if body.name == rest)
-        start = inertia_chart.chart_of(spatial.to_parameters(body.spatial), rest)
+        start = spatial.to_parameters(body.spatial)
+        require_body(start, rest)
         labels = tuple(f"{prefix}{rest}: {part}" for part in NAMES)
         wide = np.full(len(start), np.inf)
         return [Slot(prefix + name, BODY, rest, labels, start, -wide, wide, None, experiment)]
     value = one.start if one.start is not None else _value(study, name)
     if not one.low <= value <= one.high:
-        raise ValueError(f"fit: {name!r} begins at {value:g}, outside of its bounds {one.low:g} to {one.high:g}")
+        ends = [end for end in (one.low, one.high) if np.isfinite(end)]
+        known = f"{one.low:g}, {one.high:g}, start={sum(ends) / len(ends):g}"
+        raise ValueError(
+            f"fit: {name!r} begins at {value:g}, outside of its bounds {one.low:g} to {one.high:g}; change its "
+            f"value in the model, or the bounds, or say where to begin: Unknown({known})"
+        )
     path = f"parameters.{name}" if name in study.parameters else name
     begin, low, high = (np.array([float(end)]) for end in (value, one.low, one.high))
     return [Slot(prefix + name, PATH, path, (prefix + name,), begin, low, high, one.prior, experiment)]
+
+
+def _plain(name: str, study: Study) -> str:
+    """The name of a parameter that is given by its path."""
+    bare = name.removeprefix("parameters.")
+    return bare if bare in study.parameters else name
 
 
 def _starts(prefix: str, name: str, rest: str, one: Unknown, study: Study, experiment: int | None) -> list[Slot]:
@@ -191,7 +212,7 @@ def start_of(study: Study) -> tuple[Any, np.ndarray, np.ndarray]:
     if isinstance(mechanism, ClosedMechanism) or "poses" in start:
         options = {name: value for name, value in study.options.items() if name in ("span", "cut")}
         bare = replace(study, options=options)
-        begin = bare.plan(coordinates="relative").begin
+        begin = bare.plan(coordinates="relative", step=1.0).begin  # with a step nothing is looked for along the span
         return mechanism, np.array(begin.q), np.array(begin.v)
     q, v = (by_name(f"initial.{key}", mechanism, key, start[key]) for key in ("q", "v"))
     return mechanism, np.asarray(q, dtype=float), np.asarray(v, dtype=float)
@@ -210,7 +231,20 @@ def _value(study: Study, name: str) -> float:
                 return float(value.reshape(()))
             raise ValueError(f"fit: {name!r} has {value.size} numbers; write the one to be found as a parameter")
     known: Mapping[str, float] = study.parameters
+    near = meant(name, [*known, *_paths(study)])
     raise ValueError(
-        f"fit: the model has no parameter {name!r}; {meant(name, known)}its parameters: {', '.join(known) or 'none'}. "
+        f"fit: the model has no parameter {name!r}; {near}its parameters: {', '.join(known) or 'none'}. "
         "A path such as joints.elbow.damping, bodies.arm for an inertia, and initial.q.elbow serve too"
     )
+
+
+def _paths(study: Study) -> list[str]:
+    """Paths of single numbers, and of bodies, that may be unknown."""
+    found = [f"bodies.{body.name}" for body in study.system.bodies]
+    found += [f"bodies.{body.name}.mass" for body in study.system.bodies]
+    of_joints = ("damping", "friction", "stiffness", "rest", "armature")
+    found += [f"joints.{joint.name}.{field}" for joint in study.system.joints for field in of_joints]
+    for force in study.system.forces:
+        numbers = [field for field, value in vars(force).items() if isinstance(value, int | float)]
+        found += [f"forces.{force.name}.{field}" for field in numbers]
+    return found

@@ -109,12 +109,16 @@ def titled_rows(path: Path, most: int, least: int = 2) -> TitledRows:
     header, *rows = csv.reader(lines, delimiter=separator)
     if len(rows) + 1 != len(lines):
         raise ValueError(f"{path.name} has a cell over several lines; expected one row in each line")
-    titles = [_TITLE.fullmatch(title) for title in header]
+    names, units = (list(part) for part in zip(*map(name_and_unit, header), strict=True))
     if separator != "," and not any("." in cell for row in rows for cell in row):  # beside points, commas group digits
         rows = [[_with_point(cell) for cell in row] for row in rows]
-    names = [found.group(1) if found else "" for found in titles]
-    units = [(found.group(2) if found else None) or "" for found in titles]
     return TitledRows(names, units, rows, [number for number, _ in numbered[1:]])
+
+
+def name_and_unit(title: str) -> tuple[str, str]:
+    """The name and the unit, or "", of a title such as "joints.elbow [deg]"."""
+    found = _TITLE.fullmatch(title)
+    return (found.group(1), found.group(2) or "") if found else ("", "")
 
 
 def _with_point(cell: str) -> str:

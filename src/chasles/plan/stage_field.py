@@ -15,7 +15,7 @@ from chasles.plan.held_loops import field_tangents
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from chasles.simulation.tree.dynamics import TreeDynamics
 from chasles.simulation.tree.tangent import TangentTables
 
