@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from chasles import plan
-from chasles.model.expression import CONSTANTS, LONGEST
+from chasles.model.expression import CONSTANTS
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import in_joint_coordinates
 
+LONGEST_QUANTITY = 1000  # characters
 Values = Callable[[dict[str, Any]], Any]  # of t, q, v, u and parameters
 
 
@@ -59,8 +60,8 @@ class Written:
 
     def quantity(self, text: str) -> Any:
         """The quantity of an expression; a ValueError says what is wrong with it."""
-        if len(text) > LONGEST:
-            raise ValueError(f"the expression has {len(text)} characters; at most {LONGEST} are read")
+        if len(text) > LONGEST_QUANTITY:
+            raise ValueError(f"the expression has {len(text)} characters; at most {LONGEST_QUANTITY} are read")
         self.used = set[str]()
         try:
             values = self._read(ast.parse(text.strip(), mode="eval").body)

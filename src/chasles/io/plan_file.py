@@ -9,12 +9,11 @@ from typing import Any
 from chasles import plan
 from chasles.cached import cached_property
 from chasles.io.model_file import Study
-from chasles.io.plan_expression import Written
+from chasles.io.plan_expression import LONGEST_QUANTITY, Written
 from chasles.io.source import ModelFileError, Source
 from chasles.io.spec import Entry
 from chasles.io.units import Units
 from chasles.io.values import Reader
-from chasles.model.expression import LONGEST
 from chasles.model.suggestion import meant
 from chasles.plan import quantities, terms
 
@@ -146,7 +145,7 @@ class PlanReader:
     def _value(self, path: str, field: Entry, value: Any, entry: Mapping[str, Any]) -> Any:
         try:
             if field.type == "expression":
-                return self.written.quantity(self.reader.name(value, LONGEST))
+                return self.written.quantity(self.reader.name(value, LONGEST_QUANTITY))
             if field.type == "when":
                 return value if isinstance(value, str) else self.reader.each(value)
             if field.type == "by joint":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chasles.plan.account import Account, Course, Quadratic
     from chasles.plan.held_steps import HeldSteps
 
-TINY = 1e-6  # of a difference, of numbers of size one: Hessians need not be better
+DIFFERENCE = 1e-6  # of a difference, of numbers of size one: Hessians need not be better
 
 
 def add_curvature(
@@ -30,7 +30,7 @@ def add_curvature(
     found = np.empty((steps.count, n + m, n + m))
     units = np.concatenate([steps.dynamics.units[:-1], np.full(m, 1.0 + np.abs(inputs).max())])
     for k in range(n + m):
-        size = TINY * units[k]
+        size = DIFFERENCE * units[k]
         change = np.zeros(n + m)
         change[k] = size
         there = steps.derivatives(steps.moved(points[:-1], change[:n]), inputs + change[n:], h)
@@ -52,6 +52,6 @@ def bend_of(slopes: Any, pull: np.ndarray, units: np.ndarray, own: int) -> np.nd
     first = slopes(np.zeros(len(units)))
     found = np.empty((len(pull), own, own))
     for k in range(own):
-        size = TINY * units[k]
+        size = DIFFERENCE * units[k]
         found[:, k] = np.einsum("km,kmn->kn", pull, slopes(size * np.eye(len(units))[k]) - first) / size
     return 0.5 * (found + found.transpose(0, 2, 1))

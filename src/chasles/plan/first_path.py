@@ -6,8 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import bsr_matrix, diags, eye, kron
-from scipy.sparse.linalg import spsolve
 
 from chasles.constraint.errors import AssemblyError
 from chasles.plan.account import Account, always_of
@@ -88,6 +86,9 @@ def _closed(mechanism: ClosedMechanism, path: np.ndarray, times: np.ndarray, sta
 def _pulled(account: Account, path: np.ndarray, times: np.ndarray, units: np.ndarray, held: np.ndarray) -> np.ndarray:
     """The path as a band that limits push away, by Gauss and Newton for the squares of its parts and of violations.
     held: nodes that stay. A small bend at first shows to which side, where the way is as long on both."""
+    from scipy.sparse import bsr_matrix, diags, eye, kron
+    from scipy.sparse.linalg import spsolve
+
     limits = [one for one in account.restraints if always_of(one.limit) and not one.driven]
     if len(path) < 3 or held.all() or not any(_beyond(account, one, path, times)[0].any() for one in limits):
         return path

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.plan.curvature import TINY, bend_of
+from chasles.plan.curvature import DIFFERENCE, bend_of
 from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.terms import ALWAYS
 
 if TYPE_CHECKING:
-    from chasles.plan.collocation import Collocation
+    from chasles.plan.collocation_program import Collocation
     from chasles.plan.node_program import NodeProgram
     from chasles.plan.shooting import Shooting
 
 
 @dataclass(frozen=True)
-class Part:
+class LagrangianTerm:
     """A quantity in the Lagrangian, at nodes or in steps (`staged`): its slopes, and the first derivatives by its
     numbers, and the second ones, if these are squared. lasting: whether it counts in proportion to the duration."""
 
@@ -57,7 +57,7 @@ class MotionHessian(ABC):
         self.length = self.n + inner  # the column of h
         self.coupled = bool(task.nodes.blocks.parts)  # differences of nodes are no vectors
         self.curved = self.coupled or task.nodes.size < self.n  # nodes are no vectors
-        terms = *task.account.wishes, *(one.limit for one in task.account.restraints)
+        terms: list[Any] = [*task.account.wishes, *(one.limit for one in task.account.restraints)]
         self.wide = self.coupled or any(one.sides > 1 for one in terms)  # the next node is among the columns
         self.columns = self.length + 1 + (self.n if self.wide else 0)
         self.units = self.least_units = units[: self.n]  # what changes for differences are relative to
@@ -96,15 +96,15 @@ class MotionHessian(ABC):
 
     @abstractmethod
     def intervals(
-        self, z: np.ndarray, multipliers: np.ndarray, parts: list[Part], factor: float
+        self, z: np.ndarray, multipliers: np.ndarray, parts: list[LagrangianTerm], factor: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of each interval by its columns, and first ones by (δ, δv) of all nodes."""
 
     # ------------------------------------------------------------ quantities
 
-    def _parts(self, z: np.ndarray, limits: np.ndarray, factor: float) -> list[Part]:
+    def _parts(self, z: np.ndarray, limits: np.ndarray, factor: float) -> list[LagrangianTerm]:
         """All quantities, with the multipliers of limits."""
-        task, found, at = self.task, list[Part](), 0
+        task, found, at = self.task, list[LagrangianTerm](), 0
         course = task.course(z)
 
         def looked_at(what: Any, places: np.ndarray, staged: bool, sides: int) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -115,16 +115,18 @@ class MotionHessian(ABC):
             what, sides = one.limit.quantity, one.limit.sides
             _, slopes, state = looked_at(what, one.nodes, one.driven, sides)
             pull, at = limits[at : at + one.low.size].reshape(one.low.shape), at + one.low.size
-            found.append(Part(what, one.nodes, one.driven, state, slopes, pull, sides=sides))
+            found.append(LagrangianTerm(what, one.nodes, one.driven, state, slopes, pull, sides=sides))
         for wish in task.account.wishes:
             places, shares, staged = task.places_of(wish)
             r, slopes, state = looked_at(wish.quantity, places, staged, wish.sides)
             bend = 2 * factor * shares[:, None] * np.broadcast_to(wish.weight, r.shape)
             lasting = isinstance(wish.when, str) and wish.when == ALWAYS
-            found.append(Part(wish.quantity, places, staged, state, slopes, bend * r, bend, lasting, wish.sides))
+            found.append(
+                LagrangianTerm(wish.quantity, places, staged, state, slopes, bend * r, bend, lasting, wish.sides)
+            )
         return found
 
-    def bent(self, part: Part) -> np.ndarray:
+    def bent(self, part: LagrangianTerm) -> np.ndarray:
         """Second derivatives by the columns of its slopes, at each of its places."""
         slopes, own, n = part.slopes, part.slopes.shape[2], self.n
         found = np.zeros((len(slopes), own, own))
@@ -142,7 +144,7 @@ class MotionHessian(ABC):
 
         return found + bend_of(moved, part.pull, units, own)
 
-    def _at_nodes(self, z: np.ndarray, parts: list[Part], slopes: np.ndarray) -> np.ndarray:
+    def _at_nodes(self, z: np.ndarray, parts: list[LagrangianTerm], slopes: np.ndarray) -> np.ndarray:
         """Second derivatives by the variables of each node and the duration; slopes: of equations, by (δ, δv)."""
         task, n, own = self.task, self.n, self.task.nodes.size
         H, cross = np.zeros((task.count + 1, n, n)), np.zeros((task.count + 1, n))
@@ -155,7 +157,7 @@ class MotionHessian(ABC):
         found[:, :own, :own] = task.by.transpose(0, 2, 1) @ H @ task.by
         found[:, :own, own] = found[:, own, :own] = np.einsum("kn,knm->km", cross, task.by)
         if self.curved:
-            x, sizes = z[task.at["node"]], TINY * self.units[task.nodes.rows]
+            x, sizes = z[task.at["node"]], DIFFERENCE * self.units[task.nodes.rows]
             for j in range(own):
                 there = x.copy()
                 there[:, j] += sizes[:, j]
@@ -179,7 +181,7 @@ class MotionHessian(ABC):
         first = row(np.zeros_like(sizes))
         for k in (*directions, *([self.length] if task.timed else []), *after):
             change = np.zeros_like(sizes)
-            change[:, k] = TINY * sizes[:, k]
+            change[:, k] = DIFFERENCE * sizes[:, k]
             found[:, k] = (row(change) - first) / change[:, k, None]
         return found
 
@@ -213,7 +215,7 @@ class CollocationHessian(MotionHessian):
         self.timed = task.field is not None and bool(task.field.laws)
 
     def intervals(
-        self, z: np.ndarray, multipliers: np.ndarray, parts: list[Part], factor: float
+        self, z: np.ndarray, multipliers: np.ndarray, parts: list[LagrangianTerm], factor: float
     ) -> tuple[np.ndarray, np.ndarray]:
         task, n, m, s, nv, count = self.task, self.n, self.task.inputs, self.task.stages, self.nv, self.task.count
         motion, left = np.split(multipliers, [count * s * nv])
@@ -269,11 +271,11 @@ class CollocationHessian(MotionHessian):
         S = np.zeros((*first.shape, first.shape[2]))
         for k in range(n):
             change = np.zeros(n)
-            change[k] = size = TINY * self.units[k]
+            change[k] = size = DIFFERENCE * self.units[k]
             q = self.mechanism.retract(interval.q, np.broadcast_to(change[:nv], interval.v.shape))
             S[:, :, k] = (self._pulled(pull, q, interval.v + change[nv:], t) - first) / size
         if self.timed:
-            size = TINY * float(self.task.h.sum())
+            size = DIFFERENCE * float(self.task.h.sum())
             S[:, :, -1] = (self._pulled(pull, interval.q, interval.v, t + size) - first) / size
         S[:, :, n:-1, :n], S[:, :, n:-1, -1] = S[:, :, :n, n:-1].transpose(0, 1, 3, 2), S[:, :, -1, n:-1]
         return first, S
@@ -319,7 +321,7 @@ class ShootingHessian(MotionHessian):
         self.task = task
 
     def intervals(
-        self, z: np.ndarray, multipliers: np.ndarray, parts: list[Part], factor: float
+        self, z: np.ndarray, multipliers: np.ndarray, parts: list[LagrangianTerm], factor: float
     ) -> tuple[np.ndarray, np.ndarray]:
         task, n, m, ends = self.task, self.n, self.task.inputs, self.all_of(multipliers)
         largest = 1.0 + np.abs(task.u).max(axis=0, initial=0.0)

@@ -12,7 +12,7 @@ from chasles.plan.terms import MotionLimit
 from chasles.relative.loop.closed import ClosedMechanism
 
 if TYPE_CHECKING:
-    from chasles.plan.collocation import Collocation
+    from chasles.plan.collocation_program import Collocation
 
 
 def polynomials(points: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ NEARLY, STATIONARY = 1e-6, 1e-4  # at a bound, and of the gradient: what is left
 NOWHERE = 1e12  # for SciPy: cost and rows where there is no motion, which ends a search if they are not a number
 FAR = 2e19  # what counts as infinite for Ipopt
 KEPT = 1e-8  # of rows: violations that make no difference between motions that are kept
+ROUGH = 200  # iterations without second derivatives, where these take several times as long
 STOPPED = "stopped by Ctrl-C"
 MEMORY = 30  # corrections of the Hessian that Ipopt remembers
 

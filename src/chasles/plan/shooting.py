@@ -15,7 +15,7 @@ from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.hessian import ShootingHessian
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
+from chasles.plan.nonlinear import ROUGH, STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
 from chasles.plan.outcome import PlannedMotion, warn_coarse, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
@@ -30,8 +30,6 @@ from chasles.plan.planner import (
 )
 from chasles.plan.terms import MotionLimit
 from chasles.simulation.start.values import Values
-
-ROUGH = 200  # iterations without second derivatives, which take several times as long
 
 
 def shoot(
@@ -60,7 +58,7 @@ def shoot(
     shooting.
 
     Costs, limits and bounds of inputs as in `optimize`, and the same steps. guess: coordinates at the nodes
-    (steps + 1, nq); by default the start, everywhere, or the motion under `inputs`, if these are given. inputs: those
+    (steps + 1, nq); by default as in `collocate`, or the motion under `inputs`, if these are given. inputs: those
     to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt or cyipopt), "scipy", or "auto": the first
     that there is. hessian: for Ipopt, "approximate" from gradients, "exact", which takes longer iterations, or "auto":
     exact ones if approximate ones do not end soon.
