@@ -154,8 +154,8 @@ def gradients_by_parameters() -> str:
 
     few, many = gradient_cost.count_of(("mass", "armature")), gradient_cost.count_of()
     rows = [
-        "| gradient of 1000 steps of an arm with seven joints, in times of the run | RK4 | generalized alpha |",
-        "| --- | --: | --: |",
+        "| 1000 steps of an arm with seven joints, in times of the run | " + " | ".join(gradient_cost.METHODS) + " |",
+        "| --- |" + " --: |" * len(gradient_cost.METHODS),
     ]
     found = [gradient_cost.by_parameters(method) for method in gradient_cost.METHODS]
     for name, what in (

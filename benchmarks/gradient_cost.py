@@ -23,7 +23,14 @@ NUMBERS: dict[str, Any] = {
     "stiffness": np.full(JOINTS, 0.5),
     "rest": np.full(JOINTS, 0.1),
 }
-METHODS = {"rk4": "rk4", "generalized alpha": ch.integrate.GeneralizedAlpha(rho=0.8)}
+METHODS: dict[str, dict[str, Any]] = {
+    "joint coordinates, RK4": {"method": "rk4"},
+    "absolute coordinates, RK4": {"method": "rk4", "coordinates": "absolute"},
+    "absolute coordinates, generalized alpha": {
+        "method": ch.integrate.GeneralizedAlpha(rho=0.8),
+        "coordinates": "absolute",
+    },
+}
 
 
 def arm(count: int = 7) -> ch.System:
@@ -120,12 +127,12 @@ def arm_of(**numbers: np.ndarray) -> ch.System:
 
 
 def by_parameters(method: str, repeats: int = 5) -> dict[str, float]:
-    """In absolute coordinates, processor times [s] of a run, and of its gradients by the initial state and the inputs,
-    and by few and many parameters of a function."""
+    """Processor times [s] of a run, and of its gradients by the initial state and the inputs, and by few and many
+    parameters of a function."""
     q, v = np.random.default_rng(0).normal(size=(2, JOINTS))
     total = ch.objective.integral(cost) + ch.objective.end(cost)
     mechanism = arm_of().compile()
-    more: Any = {"coordinates": "absolute", "method": METHODS[method], "step": 1.0 / STEPS, "certificate": False}
+    more: Any = {**METHODS[method], "step": 1.0 / STEPS, "certificate": False}
     few = {name: NUMBERS[name] for name in ("mass", "armature")}
     found: dict[str, list[float]] = {}
 
@@ -160,7 +167,7 @@ def main() -> None:
         found = by_parameters(method)
         state, some, every = (found[name] / found["run"] for name in ("state", "few", "many"))
         print(
-            f"absolute coordinates, {method}: run {1e3 * found['run']:.2f} ms, gradient / run: {state:.1f} by the "
+            f"{method}: run {1e3 * found['run']:.2f} ms, gradient / run: {state:.1f} by the "
             f"state and inputs, {some:.1f} by {few} parameters, {every:.1f} by {many}"
         )
 

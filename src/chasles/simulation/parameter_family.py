@@ -19,6 +19,7 @@ from chasles.model.user_function import constants_of
 from chasles.relative.force import PASSIVE
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.body_numbers import BodyNumbers
 from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, NumberSlopes, spread
 
 STEP = 1e-2  # relative to the parameter, or absolute where all of it is zero
@@ -89,15 +90,18 @@ class Family:
         shape = function(self.base).shape
         return self._slopes([(name, index)], lambda mechanism: function(mechanism).ravel())[:, 0].reshape(shape)
 
-    def derivatives(self, names: Sequence[str], function: Function) -> np.ndarray:
-        """Derivatives of numbers (count,) with respect to all numbers of some parameters, (count, columns)."""
-        return self._slopes(self.columns(names), function)
+    def derivatives(self, names: Sequence[str], function: Function, sizes: np.ndarray | None = None) -> np.ndarray:
+        """Derivatives of numbers (count,) with respect to all numbers of some parameters, (count, columns). sizes: of
+        what the numbers are sums of, by default their own."""
+        return self._slopes(self.columns(names), function, sizes)
 
     def of_base(self, function: Function) -> np.ndarray:
         """A function of the mechanism with the values that were given."""
         return function(self.base)
 
-    def _slopes(self, columns: Sequence[tuple[str, int]], function: Function) -> np.ndarray:
+    def _slopes(
+        self, columns: Sequence[tuple[str, int]], function: Function, of_numbers: np.ndarray | None = None
+    ) -> np.ndarray:
         base, before = self.of_base(function), list[Any]()
         # what depends on the difference of two equal parameters changes when both are varied
         sizes = np.array([self.size(*column) for column in columns]) * spread(len(columns), 3)
@@ -117,7 +121,7 @@ class Family:
 
         at_zero = np.array([self.values[name].flat[index] == 0.0 for name, index in columns], dtype=bool)
         try:
-            return NumberSlopes(at, base, len(columns), self.known_smooth).found(at_zero) / sizes
+            return NumberSlopes(at, base, len(columns), self.known_smooth, of_numbers).found(at_zero) / sizes
         except CannotVaryError as error:
             name, size = columns[error.parameter][0], sizes[error.parameter]
             raise ValueError(
@@ -135,15 +139,19 @@ class Family:
         """Derivatives of the numbers of the mechanism, which end with those of its forces, and of those of `control`,
         (count, columns)."""
 
-        def tables(mechanism: Any) -> np.ndarray:
-            return np.concatenate([numbers(mechanism), control(mechanism)])
+        base, bodies = self.base, BodyNumbers(self.base)
 
-        change, base = self.derivatives(names, tables), self.base
+        def tables(mechanism: Any) -> np.ndarray:
+            return np.concatenate([bodies.apart(mechanism, numbers(mechanism)), control(mechanism)])
+
+        count = len(numbers(base))
+        sizes = np.concatenate([bodies.sizes(numbers(base)), np.abs(control(base))])
+        change = bodies.joined(self.derivatives(names, tables, sizes), count)
         if not change.size or not base.tables.acting.table[FORCES.passive]:
             return change  # no joint has a spring, damper, friction or stop
-        first = len(numbers(base)) - len(base.tables.acting.values)
+        first = count - len(base.tables.acting.values)
         own = slice(first, first + base.tables.sizes["nv"] * PASSIVE.size)
-        now, then = tables(base)[own].reshape(-1, PASSIVE.size), change[own].reshape(-1, PASSIVE.size, change.shape[1])
+        now, then = numbers(base)[own].reshape(-1, PASSIVE.size), change[own].reshape(-1, PASSIVE.size, change.shape[1])
         for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
             place = getattr(PASSIVE, what)
             lost = (now[:, place, None] == 0.0) & (then[:, place] != 0.0)

@@ -52,10 +52,20 @@ class NumberSlopes:
     """Derivatives of f, which is evaluated once at each place, per step of each of `count` parameters.
 
     f raises ValueError where parameters have no meaning. known_smooth: whether results of two orders are not compared.
+    sizes: of what the numbers are sums of, which says what rounding is; by default their own.
     """
 
-    def __init__(self, f: Numbers, base: np.ndarray, count: int, known_smooth: bool = False):
+    def __init__(
+        self,
+        f: Numbers,
+        base: np.ndarray,
+        count: int,
+        known_smooth: bool = False,
+        sizes: np.ndarray | None = None,
+    ):
         self.base, self.count, self.known_smooth = base, count, known_smooth
+        of_numbers = np.abs(base) if sizes is None else sizes
+        self.sizes = np.where(np.isfinite(of_numbers), of_numbers, 0.0)
         self._f, self._known = f, dict[bytes, np.ndarray | ValueError]()
 
     def found(self, at_zero: np.ndarray) -> np.ndarray:
@@ -127,8 +137,7 @@ class NumberSlopes:
 
     def _rounding(self, slopes: np.ndarray) -> np.ndarray:
         """By how much slopes may differ that are the same."""
-        size = np.abs(np.where(np.isfinite(self.base), self.base, 0.0))
-        return np.asarray(ROUNDING * (size + np.abs(slopes)) + ALIKE * np.abs(slopes))
+        return np.asarray(ROUNDING * (self.sizes + np.abs(slopes)) + ALIKE * np.abs(slopes))
 
     # ------------------------------------------------------------ all others
 
