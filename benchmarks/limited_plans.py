@@ -36,7 +36,7 @@ def quadrotor(quick: bool = False) -> Any:
         plan.keep(rotors, 0.0, 6.0),
     ]
     costs = [plan.duration(), plan.tracking(rotors, 1e-4)] if quick else plan.tracking(rotors)
-    free = {"duration": (0.5, 5.0)} if quick else {}
+    free: dict[str, Any] = {"duration": (0.5, 5.0)} if quick else {}
     return plan.collocate(system, (0, 2), 40, costs, limits=limits, **free)
 
 
