@@ -302,9 +302,10 @@ PROBLEMS = {
 }
 
 
-def main(*names: str) -> None:
-    for name in names or PROBLEMS:
-        one, begin = PROBLEMS[name], time.process_time()
+def solve_all(problems: dict[str, GalleryPlan], *names: str) -> None:
+    """Solve problems, or those that are named, and print costs beside those of the reference."""
+    for name in names or problems:
+        one, begin = problems[name], time.process_time()
         try:
             found = one.solve()
         except (ch.errors.InfeasibleError, RuntimeError) as error:
@@ -318,4 +319,4 @@ def main(*names: str) -> None:
 if __name__ == "__main__":
     import sys
 
-    main(*sys.argv[1:])
+    solve_all(PROBLEMS, *sys.argv[1:])
