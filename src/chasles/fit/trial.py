@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,6 @@ class Trial:
     ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
         self._kept: dict[tuple[float, ...], Study] = {}
-        self._still = set[tuple[int, int]]()  # numbers of slots on which the start does not depend
         self.most: int | None = None  # evaluations of the field: a run that takes more is none that was measured
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
@@ -211,24 +211,29 @@ class Trial:
     def derivatives(self, point: TrialPoint) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
         """Residuals, their derivatives by all slots (times, numbers, columns), and by the channel's delay."""
         found, run = self._tangents(point)
+        explicit = None if found is None else self._explicit(found, run, point)
         residuals, slopes, late = [], [], []
         for k, channel in enumerate(self.channels):
-            rows = self._rows(run, k, point)
-            t, q, v = run.t[rows], run.q[rows], run.v[rows]
-
-            def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
-                moved = dynamics.mechanism.tables.configuration.retract(q, dq)  # noqa: B023
-                states = _at(dynamics, run, t + dt, moved, v + dv, rows)  # noqa: B023
-                return channel.off(channel.shown(states))  # noqa: B023
-
-            residuals.append(shown(run.dynamics, np.zeros_like(v), np.zeros_like(v), 0.0))
+            shown, rows = self._shown(run, k, point), self._rows(run, k, point)
+            still = np.zeros_like(run.v[rows])
+            residuals.append(shown(run.dynamics, still, still, 0.0))
             columns = [] if found is None else self._along(found, rows, run, shown, point.slots)
-            if found is not None and not channel.measured.of_state:
-                self._add_explicit(columns, found, shown, np.zeros_like(v), point.slots)
-            slopes.append(np.stack(columns, axis=-1) if columns else np.zeros((*residuals[-1].shape, 0)))
-            a = _at(run.dynamics, run, t, q, v, rows).a if channel.delays else np.zeros_like(v)
-            late.append(-_difference(run, shown, v, a, 1.0) if channel.delays else np.zeros_like(residuals[-1]))
+            slope = np.stack(columns, axis=-1) if columns else np.zeros((*residuals[-1].shape, 0))
+            slopes.append(slope if explicit is None else slope + explicit[k])
+            a = _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows).a if channel.delays else still
+            late.append(-_difference(run, shown, run.v[rows], a, 1.0) if channel.delays else 0.0 * residuals[-1])
         return residuals, slopes, late
+
+    def _shown(self, run: Any, k: int, point: TrialPoint) -> Callable[[Any, np.ndarray, np.ndarray, float], np.ndarray]:
+        """What a channel shows less what it measured, of a mechanism and of states that are moved by dq, dv and dt."""
+        channel, rows = self.channels[k], self._rows(run, k, point)
+        t, q, v = run.t[rows], run.q[rows], run.v[rows]
+
+        def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
+            moved = dynamics.mechanism.tables.configuration.retract(q, dq)
+            return channel.off(channel.shown(_at(dynamics, run, t + dt, moved, v + dv, rows)))
+
+        return shown
 
     def _tangents(self, point: TrialPoint) -> tuple[Any, Any]:
         """Sensitivities with a column for each number of the slots, in their order, and the run."""
@@ -278,30 +283,39 @@ class Trial:
                     place = tree.velocities[joint].start + (0 if letter == "q" else len(v)) + j
                     total[place] = 1.0  # which is the coordinate itself
                 elif closed or slot.kind == START or (slot.kind == PATH and self._moves(point, k, j, size, own)):
-                    total = total if (k, j) in self._still else self._start_slope(point, k, j, size, q, v)
-                    if not total.any() and slot.kind != START:
-                        self._still.add((k, j))
+                    total = self._start_slope(point, k, j, size, q, v)
                 columns.append(total)
         return np.array(columns).T
 
     def _start_slope(self, point: TrialPoint, k: int, j: int, size: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """How the start changes with a number, by differences; to one side where there is no model on the other."""
 
+        base = self.study(point.slots)
+
+        @cache
         def change(step: float) -> np.ndarray:
-            mechanism, q1, v1 = start_of(self._moved(point, k, j, step * size))
+            moved = self._moved(point, k, j, step * size)
+            if _same_start(moved, base):
+                return np.zeros(2 * len(v))
+            mechanism, q1, v1 = start_of(moved)
             return np.concatenate([mechanism.tables.configuration.difference(q1, q), v1 - v])
 
         refused: Exception | None = None
         for weights in (WEIGHTS, ONE_SIDED, {-step: -weight for step, weight in ONE_SIDED.items()}):
             try:
+                if not change(next(iter(weights))).any():  # nor will other changes
+                    return np.zeros(2 * len(v))
                 return np.sum([weight / size * change(step) for step, weight in weights.items()], axis=0)
             except ValueError as error:
                 refused = refused or error
         raise ValueError(f"fit: {self.slots[k].name!r} cannot be varied by {size:g}: {refused}") from refused
 
     def _moves(self, point: TrialPoint, k: int, j: int, by: float, start: Any) -> bool:
-        """Whether the start depends on a number."""
-        return bool(self._moved(point, k, j, by).start() != start)
+        """Whether the start depends on a number; to the other side where there is no model on this one."""
+        try:
+            return bool(self._moved(point, k, j, by).start() != start)
+        except ValueError:
+            return bool(self._moved(point, k, j, -by).start() != start)
 
     def _moved(self, point: TrialPoint, k: int, j: int, by: float) -> Study:
         slots = [x.copy() for x in point.slots]
@@ -324,19 +338,43 @@ class Trial:
                 at += 1
         return columns
 
-    def _add_explicit(
-        self, columns: list[np.ndarray], found: Any, shown: Any, still: np.ndarray, slots: Numbers
-    ) -> None:
-        """Add how what is shown changes with parameters while the state stands still."""
-        at = 0
+    def _explicit(self, found: Any, run: Any, point: TrialPoint) -> list[np.ndarray]:
+        """How what each channel shows changes with the numbers of the slots while the state stands still, (times,
+        numbers, columns)."""
+        edges = np.cumsum([0, *(len(slot.start) for slot in self.slots)])
+        sizes = [channel.off(channel.values).shape for channel in self.channels]
+        result = [np.zeros((*size, edges[-1])) for size in sizes]
+        shows = {c: self._shown(run, c, point) for c in range(len(sizes))}
         for k, slot in enumerate(self.slots):
-            for j in range(len(slot.start)):
-                if self.of_system[k]:
-                    change = found._family.derivative(
-                        f"s{k}", j, lambda mechanism: shown(dynamics_of(mechanism), still, still, 0.0)
-                    )
-                    columns[at] = columns[at] + change / slot.steps(slots[k])[j]
-                at += 1
+            for j in range(len(slot.start) if self.of_system[k] else 0):
+                own = [c for c, channel in enumerate(self.channels) if _has_place_for(channel, slot)]
+                if not own:
+                    continue
+
+                def function(mechanism: Any) -> np.ndarray:
+                    dynamics = dynamics_of(mechanism)
+                    still = [np.zeros((sizes[c][0], dynamics.nv)) for c in own]  # noqa: B023
+                    every = [shows[c](dynamics, x, x, 0.0).ravel() for c, x in zip(own, still, strict=True)]  # noqa: B023
+                    return np.concatenate(every)
+
+                change = found._family.derivative(f"s{k}", j, function)
+                for c, part in zip(
+                    own, np.split(change, np.cumsum([np.prod(sizes[c]) for c in own])[:-1]), strict=True
+                ):
+                    result[c][..., edges[k] + j] = part.reshape(sizes[c]) / slot.steps(point.slots[k])[j]
+        return result
+
+
+def _same_start(one: Study, other: Study) -> bool:
+    """Whether two studies start alike, as they differ in forces alone."""
+    a, b = one.system, other.system
+    alike = one.start() == other.start() and one.options == other.options
+    return alike and replace(a, forces=b.forces, actuators=b.actuators) == b
+
+
+def _has_place_for(channel: Channel, slot: Slot) -> bool:
+    """Whether what a channel shows of a state may depend on the numbers of a slot."""
+    return not (channel.measured.of_state or (channel.measured.of_places and slot.kind == BODY))
 
 
 def _latest(channels: list[Channel]) -> list[float]:
