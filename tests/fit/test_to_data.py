@@ -189,6 +189,8 @@ def test_a_function_of_parameters_serves_too():
     data = {"t": t, "joints.pivot": ch.simulate(system(0.3), (0, 1), save=t, method="rk4", step=0.01).q[:, 0]}
     unknown = {"length": ch.fit.Unknown(0.1, 1.0, start=0.4)}
     assert np.isclose(ch.fit.to_data(system, data, unknown, method="rk4", step=0.01)["length"], 0.3, rtol=1e-6)
+    with pytest.raises(ValueError, match="argument 'length' of the function has no default to start from"):
+        ch.fit.to_data(system, data, {"length": "0.1:1"})
 
 
 def test_values_beside_which_there_is_no_model():

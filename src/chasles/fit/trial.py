@@ -211,27 +211,44 @@ class Trial:
     def derivatives(self, point: TrialPoint) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
         """Residuals, their derivatives by all slots (times, numbers, columns), and by the channel's delay."""
         found, run = self._tangents(point)
-        explicit = None if found is None else self._explicit(found, run, point)
-        residuals, slopes, late = [], [], []
-        for k, channel in enumerate(self.channels):
-            shown, rows = self._shown(run, k, point), self._rows(run, k, point)
+        results: dict[int, tuple[np.ndarray, ...]] = {}
+        for group in self._groups(point):
+            shown, rows = self._shown(run, group, point), self._rows(run, group[0], point)
             still = np.zeros_like(run.v[rows])
-            residuals.append(shown(run.dynamics, still, still, 0.0))
+            residual = shown(run.dynamics, still, still, 0.0)
             columns = [] if found is None else self._along(found, rows, run, shown, point.slots)
-            slope = np.stack(columns, axis=-1) if columns else np.zeros((*residuals[-1].shape, 0))
-            slopes.append(slope if explicit is None else slope + explicit[k])
-            a = _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows).a if channel.delays else still
-            late.append(-_difference(run, shown, run.v[rows], a, 1.0) if channel.delays else 0.0 * residuals[-1])
-        return residuals, slopes, late
+            slope = np.stack(columns, axis=-1) if columns else np.zeros((*residual.shape, 0))
+            late = np.zeros_like(residual)
+            if any(self.channels[k].delays for k in group):
+                a = _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows).a
+                late = -_difference(run, shown, run.v[rows], a, 1.0)
+            edges = np.cumsum([self.channels[k].off(self.channels[k].values).shape[1] for k in group])[:-1]
+            parts = (np.split(one, edges, axis=1) for one in (residual, slope, late))
+            results |= dict(zip(group, zip(*parts, strict=True), strict=True))
+        residuals, slopes, lates = ([results[k][i] for k in range(len(self.channels))] for i in range(3))
+        if found is not None:
+            slopes = [one + more for one, more in zip(slopes, self._explicit(found, run, point), strict=True)]
+        return residuals, slopes, lates
 
-    def _shown(self, run: Any, k: int, point: TrialPoint) -> Callable[[Any, np.ndarray, np.ndarray, float], np.ndarray]:
-        """What a channel shows less what it measured, of a mechanism and of states that are moved by dq, dv and dt."""
-        channel, rows = self.channels[k], self._rows(run, k, point)
+    def _groups(self, point: TrialPoint) -> list[list[int]]:
+        """Channels that measured at the same times: their states are the same."""
+        found: dict[tuple[bytes, float], list[int]] = {}
+        for k, channel in enumerate(self.channels):
+            found.setdefault((channel.t.tobytes(), point.delays[k]), []).append(k)
+        return list(found.values())
+
+    def _shown(
+        self, run: Any, group: list[int], point: TrialPoint
+    ) -> Callable[[Any, np.ndarray, np.ndarray, float], np.ndarray]:
+        """What channels of a group show less what they measured, (times, numbers of all of them), of a mechanism and of
+        states that are moved by dq, dv and dt."""
+        rows, channels = self._rows(run, group[0], point), [self.channels[k] for k in group]
         t, q, v = run.t[rows], run.q[rows], run.v[rows]
 
         def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
             moved = dynamics.mechanism.tables.configuration.retract(q, dq)
-            return channel.off(channel.shown(_at(dynamics, run, t + dt, moved, v + dv, rows)))
+            states = _at(dynamics, run, t + dt, moved, v + dv, rows)
+            return np.concatenate([channel.off(channel.shown(states)) for channel in channels], axis=1)
 
         return shown
 
@@ -344,24 +361,25 @@ class Trial:
         edges = np.cumsum([0, *(len(slot.start) for slot in self.slots)])
         sizes = [channel.off(channel.values).shape for channel in self.channels]
         result = [np.zeros((*size, edges[-1])) for size in sizes]
-        shows = {c: self._shown(run, c, point) for c in range(len(sizes))}
         for k, slot in enumerate(self.slots):
-            for j in range(len(slot.start) if self.of_system[k] else 0):
-                own = [c for c, channel in enumerate(self.channels) if _has_place_for(channel, slot)]
-                if not own:
-                    continue
+            own = [[c for c in group if _has_place_for(self.channels[c], slot)] for group in self._groups(point)]
+            own = [group for group in own if group]
+            if not self.of_system[k] or not own:
+                continue
+            shows = [(self._shown(run, group, point), sizes[group[0]][0]) for group in own]
 
-                def function(mechanism: Any) -> np.ndarray:
-                    dynamics = dynamics_of(mechanism)
-                    still = [np.zeros((sizes[c][0], dynamics.nv)) for c in own]  # noqa: B023
-                    every = [shows[c](dynamics, x, x, 0.0).ravel() for c, x in zip(own, still, strict=True)]  # noqa: B023
-                    return np.concatenate(every)
+            def function(mechanism: Any, shows: list[Any] = shows) -> np.ndarray:
+                dynamics = dynamics_of(mechanism)
+                still = np.zeros((max(count for _, count in shows), dynamics.nv))
+                every = [shown(dynamics, still[:count], still[:count], 0.0).T.ravel() for shown, count in shows]
+                return np.concatenate(every)
 
-                change = found._family.derivative(f"s{k}", j, function)
-                for c, part in zip(
-                    own, np.split(change, np.cumsum([np.prod(sizes[c]) for c in own])[:-1]), strict=True
-                ):
-                    result[c][..., edges[k] + j] = part.reshape(sizes[c]) / slot.steps(point.slots[k])[j]
+            channels = [c for group in own for c in group]
+            ends = np.cumsum([np.prod(sizes[c]) for c in channels])[:-1]
+            for j, step in enumerate(slot.steps(point.slots[k])):
+                change = found._family.derivative(f"s{k}", j, function) / step
+                for c, part in zip(channels, np.split(change, ends), strict=True):
+                    result[c][..., edges[k] + j] = part.reshape(sizes[c][::-1]).T
         return result
 
 
