@@ -139,10 +139,32 @@ def gradients() -> str:
     from benchmarks import gradient_cost
 
     run, gradient, count = gradient_cost.measured()
+    (own, back, numbers), (row, row_back, many) = (gradient_cost.of_loops(k)[1] for k in (1, 10))
     return (
         f"The gradient of {gradient_cost.STEPS} steps of an arm with seven joints, by {count} numbers, takes "
-        f"{gradient / run:.1f} times as long as the run (`python -m benchmarks.gradient_cost`)."
+        f"{gradient / run:.1f} times as long as the run (`python -m benchmarks.gradient_cost`). That of a four-bar, by "
+        f"{numbers} numbers, takes {back / own:.1f} times as long; that of a row of ten, by {many} numbers, "
+        f"{row_back / row:.1f} times."
     )
+
+
+@figure("sensitivities.md")
+def gradients_by_parameters() -> str:
+    from benchmarks import gradient_cost
+
+    few, many = gradient_cost.count_of(("mass", "armature")), gradient_cost.count_of()
+    rows = [
+        "| gradient of 1000 steps of an arm with seven joints, in times of the run | RK4 | generalized alpha |",
+        "| --- | --: | --: |",
+    ]
+    found = [gradient_cost.by_parameters(method) for method in gradient_cost.METHODS]
+    for name, what in (
+        ("state", "by the initial state and all inputs"),
+        ("few", f"by {few} parameters"),
+        ("many", f"by {many} parameters"),
+    ):
+        rows.append(f"| {what} | " + " | ".join(f"{each[name] / each['run']:.0f}" for each in found) + " |")
+    return "\n".join(rows)
 
 
 @figure("representations.md")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.io.plan_expression import Written
 from chasles.io.plan_file import plan_task
 from tests.commands import chasles
 
@@ -73,6 +74,14 @@ WRONG = {
         "parameters.wey: is not a parameter .*; did you mean 'way'",
     ),
     "way": (TASK + "[parameters]\nway = [0, 1]\n", "parameters: is not for by = 'optimize'"),
+    "actuator": (
+        TASK + "[[keep]]\nquantity = \"u('slid')\"\nlow = 0\n",
+        r"keep\[0\].quantity: .*u\('slid'\): did you mean 'slide'",
+    ),
+    "coordinate": (TASK + "[[keep]]\nquantity = \"q('slide', 1)\"\n", r"has 1 of them, counted from 0: q\('slide', 0"),
+    "name": (TASK + "[[track]]\nquantity = 'wey + t'\n", r"track\[0\].quantity: .*'wey' is unknown here; did you mean"),
+    "function": (TASK + "[[track]]\nquantity = 'eval(1)'\n", r"expected numbers, t, parameters, q\('joint'\)"),
+    "count": (TASK + "[[track]]\nquantity = 'atan2(1)'\n", "atan2 takes 2 of them, here 1"),
     "bounds": (
         'by = "shoot"\n' + TASK + "[parameters]\nway = [1]\n",
         "parameters.way: has 1 numbers; expected",
@@ -120,3 +129,52 @@ def test_a_design_from_a_file(tmp_path):
     assert said.returncode == 0, said.stderr
     assert f"cost {12 * 0.25 * 25 / 24:.8g}" in said.stdout
     assert " load = 0.5\n" in said.stdout
+
+
+def test_expressions_of_inputs(tmp_path):
+    """The power of the block, and a cost ∫ (u/2)² dt, as the same functions in Python give them."""
+    task = TASK.replace("effort = 1", "").replace("steps = 40", "steps = 10").replace("1e-11", "1e-9")
+    task += """
+    [[track]]
+    quantity = "u('slide') / sqrt(4 * way)"
+    [[keep]]
+    quantity = "u('slide') * v('slide')"
+    low = "-4 W"
+    high = 4
+    """
+    model, file = files(tmp_path, task)
+    study = ch.load(model)
+    found = ch.io.planned(file, study)
+    power = ch.plan.quantity(lambda t, q, v, u: u * v)
+    limits = [ch.plan.reach(ch.plan.state([1.0], [0.0])), ch.plan.keep(power, -4, 4)]
+    wanted = ch.plan.optimize(study.system, (0, 1), 10, ch.plan.effort(0.25), limits=limits, tolerance=1e-9)
+    assert abs(found.cost - wanted.cost) < 1e-7
+    assert found.violations["u('slide') * v('slide') (always)"] < 1e-7
+
+
+def test_functions_of_expressions(tmp_path):
+    """Values and derivatives of all functions, against NumPy and differences; a parameter of a design is a variable."""
+    model, _ = files(tmp_path)
+    study, x = ch.load(model), np.array([[0.3], [0.7]])
+    written, mechanism = Written(study.system, study.parameters), study.system.compile()
+    one, other = "q('slide')", "(0.2 + v('slide'))"
+    for text, wanted in (
+        *((f"{name}({one})", getattr(np, name)) for name in ("sin", "cos", "tan", "exp", "log", "tanh", "sqrt")),
+        *((f"a{name}({one})", getattr(np, f"arc{name}")) for name in ("sin", "cos", "tan")),
+        (f"abs(-{one} ** 2) + 0 * t", np.square),
+        *((f"{name}({one}, {other})", of) for name, of in (("min", np.minimum), ("max", np.maximum))),
+        *((f"{name}({one}, {other})", of) for name, of in (("hypot", np.hypot), ("atan2", np.arctan2))),
+    ):
+        v, tiny = np.array([[0.4], [0.2]]), 1e-6
+
+        def value(q, v, wanted=wanted, two=other in text):
+            return wanted(q, 0.2 + v) if two else wanted(q)
+
+        found, slopes = written.quantity(text).numbers(mechanism, np.zeros(2), x, v)
+        assert np.abs(found - value(x, v)).max() < 1e-14
+        by_q = (value(x + tiny, v) - value(x - tiny, v)) / (2 * tiny)
+        by_v = (value(x, v + tiny) - value(x, v - tiny)) / (2 * tiny)
+        assert np.abs(slopes[:, 0] - np.concatenate([by_q, by_v], axis=1)).max() < 1e-8
+    longer = written.quantity("way * u('slide') - pi").given({"way": 3.0})
+    assert longer.driven
+    assert abs(longer.numbers(mechanism, np.zeros(2), x, x, np.array([[2.0], [1.0]]))[0][0, 0] - 6 + np.pi) < 1e-14

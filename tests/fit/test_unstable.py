@@ -148,7 +148,7 @@ def test_a_search_with_few_values_ends():
 
 
 def test_an_interrupted_fit_keeps_the_best_values(fallen):
-    left = [60]
+    left = [40]
 
     def interrupted(lower=0.8, damping=0.01):
         left[0] -= 1

@@ -11,6 +11,7 @@ from chasles.plan.curvature import add_curvature
 from chasles.plan.ddp import Ddp
 from chasles.plan.held_steps import HeldSteps
 from chasles.simulation.prepare import prepare
+from tests.plan.programs import PUSHED
 
 STILL = (0.0, 0.0, 0.0)
 
@@ -225,7 +226,8 @@ def test_second_derivatives_are_those_of_the_cost():
     start = chain().compile().random(rng), rng.normal(size=10)
     dynamics, first = prepare("test", chain(), 0.0, *start, "relative", inputs=True, space="SO3xR3")
     held = HeldSteps(dynamics, named_method("test", "rk4"), first, 0.0, 2)
-    wanted = ch.plan.final(ch.plan.frame("b2", [1.0, 0.3, 0.2]), 3.0), ch.plan.tracking(ch.plan.state(start[0]), 2.0)
+    near = ch.plan.tracking(ch.plan.state(start[0]), 2.0)
+    wanted = ch.plan.final(ch.plan.frame("b2", [1.0, 0.3, 0.2]), 3.0), near, ch.plan.tracking(PUSHED, 0.1)
     account, h = Account(held.mechanism, 2, held.inputs, wanted, []), 0.1
     solver = Ddp(held, account, np.tile([[-np.inf], [np.inf]], held.inputs), (0.2, 0.2, 0.2), False)
     inputs, along = rng.normal(size=(2, 2, held.inputs))
@@ -242,7 +244,8 @@ def test_second_derivatives_are_those_of_the_cost():
     bend += x @ cost.xx[2] @ x
     tiny = 1e-2
     ahead, here, behind, far, back = (
-        account.cost(solver.course(held.roll(inputs + s * tiny * along, h), inputs, 0.2)) for s in (1, 0, -1, 2, -2)
+        account.cost(solver.course(held.roll(u, h), u, 0.2))
+        for u in (inputs + s * tiny * along for s in (1, 0, -1, 2, -2))
     )
     wanted_bend = (16 * (ahead + behind) - 30 * here - far - back) / (12 * tiny**2)
     assert abs(bend - wanted_bend) < 1e-5 * abs(bend)  # they are differences to one side, over 1e-6

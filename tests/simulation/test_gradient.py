@@ -1,6 +1,6 @@
 """The gradient of scalars of trajectories by the adjoint: against sensitivities, which go forward on dual numbers."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -72,6 +72,58 @@ def test_every_force_and_parameters(names):
     total = ch.objective.integral(measured) + ch.objective.end(measured)
     got = ch.gradient(found.run, total, by=tuple(found.columns), system=machine, parameters=values)
     agree(got, found, measured)
+
+
+def scaled(factors) -> ch.System:
+    """`machine` with each number of its forces, springs of joints, places and masses times a factor of its own, and a
+    spring that sees another joint."""
+    left = iter(np.ravel(factors).tolist())
+    system = machine()
+    forces = []
+    for force in system.forces:
+        for name in ("stiffness", "damping", "length", "points", "parameters"):
+            if name in {field.name for field in fields(force)} and np.any(getattr(force, name)):
+                force = replace(force, **{name: np.array(getattr(force, name)) * next(left)})
+        forces.append(force)
+    joints = []
+    for joint in system.joints:
+        for name in ("stiffness", "damping", "rest", "friction", "lower", "stop_stiffness", "stop_damping"):
+            if np.isfinite(getattr(joint, name)).all() and np.any(getattr(joint, name)):
+                joint = replace(joint, **{name: np.array(getattr(joint, name)) * next(left)})
+        if np.any(joint.parent_frame[4:]):
+            place = (*joint.parent_frame[:4], *(np.array(joint.parent_frame[4:]) * next(left)))
+            joint = replace(joint, parent_frame=place)
+        joints.append(joint)
+    bodies = [replace(body, mass=body.mass * next(left)) for body in system.bodies]
+    assert not list(left)
+    seeing = ch.JointForce("seeing", "knee", "k * q('rail') * q", parameters={"k": 0.3})
+    return replace(system, forces=(*forces, seeing), joints=joints, bodies=bodies)
+
+
+FACTORS = 25  # of `scaled`
+
+
+def test_more_parameters_than_numbers():
+    """Hundreds, which all forces and places depend on, along two directions of them."""
+    rng, count = np.random.default_rng(3), 120
+    mixed = rng.normal(size=(FACTORS, count)) / np.sqrt(count)
+    along = rng.normal(size=(2, count)) / np.sqrt(count)
+
+    def build(many):
+        return scaled(1.0 + mixed @ many)
+
+    def build_along(one, two):
+        return build(one * along[0] + two * along[1])
+
+    options = {"wrt": ("one", "two"), "parameters": {"one": 0.0, "two": 0.0}, "control": CONTROL, "step": 0.02}
+    found = ch.sensitivities(build_along, (0.0, 0.1), *start(), method="rk4", **options)
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    got = ch.gradient(found.run, total, by="many", system=build, parameters={"many": np.zeros(count)})
+    weights = quadrature(found.t)
+    weights[-1] += 1.0
+    wanted = weights @ measured.along(found)
+    assert np.abs(along @ got["many"] - wanted).max() < BAR * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.study)], ids=["few", "all"])
@@ -285,15 +337,31 @@ def test_what_is_refused(change, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"save": "final"}, 'simulate with save="all"'),
+        ({"save": "final", "step": None}, 'simulate with save="all"'),
+        ({"save": [0.05]}, 'simulate with save="all"'),
         ({"method": ch.integrate.Gauss()}, "in joint coordinates it is for explicit methods, not Gauss"),
-        ({"events": ch.Event(lambda t, y, p: y[0] - 0.02, terminal=True)}, "an event ended the run"),
     ],
 )
 def test_runs_without_gradient(options, message):
-    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01, **options)
+    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], **{"step": 0.01} | options)
     with pytest.raises(ValueError, match=message):
         ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(2.0, None), (20.0, "note"), (420.0, "error")])
+def test_motions_that_depend_strongly_on_their_start(seconds, told):
+    """A rod that is driven away from upright by a spring: exp(2 t)."""
+    rod = ch.System([ch.Body("rod", 1.0)], [ch.prismatic("way", "ground", "rod", axis=(1, 0, 0))], gravity=(0, 0, 0))
+    away = ch.JointForce("away", "way", "4 * q")
+    run = ch.simulate(replace(rod, forces=[away]), (0.0, seconds), [1e-280], method="rk4", step=0.05)
+    last = ch.objective.end(lambda t, q, v: q[:, 0])
+    if told == "error":
+        with pytest.raises(RuntimeError, match=r"grows beyond all numbers before t = \d+.* take a shorter one"):
+            ch.gradient(run, last)
+        return
+    found = ch.gradient(run, last)
+    assert found["q"][0] == pytest.approx(np.cosh(2 * seconds), rel=1e-3)
+    assert [note[:19] for note in found.notes] == (["derivatives grow by"] if told else [])
 
 
 def test_only_points_that_count_need_values():
@@ -466,3 +534,47 @@ def test_slopes_of_a_controller_that_are_wrong():
         balanced(np.array([6.0, 0.6]), wrong_at=0.3)
     with pytest.raises(ValueError, match=r"slopes returned shapes \(3, 3\) and \(3, 3\); expected \(3, 4\)"):
         balanced(np.array([6.0, 0.6]), slopes_of=lambda t, q, v: (np.eye(3), np.eye(3)))
+
+
+def test_numbers_of_the_system_by_name():
+    """The same as parameters of a function; poses along pose exp(δ)."""
+    values = {name: PARAMETERS[name] for name in ("mass", "stiffness", "gear", "damping")}
+    options = {"control": CONTROL, "method": "rk4", "step": 0.02}
+    run = ch.simulate(machine(), (0.0, 0.1), *start(), certificate=False, **options)
+    total = ch.objective.end(Measured(run.mechanism))
+    wanted = ch.gradient(run, total, by=tuple(values), system=machine, parameters=values)
+    names = ["bodies.arm.mass", "forces.spring.stiffness", "actuators.bend.gear", "joints.knee.damping"]
+    moved = ["joints.knee.parent_frame", "frames.tip.pose", "bodies.leg.inertia"]
+    found = ch.gradient(run, total, by=[*names, *moved])
+    assert found["bodies.leg.inertia"].shape == (6,)
+    assert found["frames.tip.pose"].tolist() == [0.0] * 6
+    forward = ch.sensitivities(machine(), (0.0, 0.1), *start(), wrt=[*names[:1], *moved[:1]], **options)
+    measured = Measured(run.mechanism)
+    along = measured.along(forward)[-1]
+    for name, parameter in zip(names, values, strict=True):
+        if parameter != "stiffness":  # the bushing depends on it, too
+            assert np.ravel(found[name])[0] == pytest.approx(wanted[parameter], rel=1e-11), name
+    for name in (names[0], moved[0]):
+        assert np.ravel(found[name]) == pytest.approx(along[forward.columns[name]], rel=1e-10, abs=1e-13), name
+    with pytest.raises(ValueError, match=r"no number 'bodies\.arn\.mass'; did you mean 'bodies\.arm\.mass'"):
+        ch.gradient(run, total, by="bodies.arn.mass")
+
+
+@pytest.mark.parametrize("save", [7, 1000, "final"])
+@pytest.mark.parametrize("build", [pendulum, bare_four_bar])
+def test_points_that_were_kept_are_checkpoints(build, save):
+    """The same gradient, where steps between are taken again; also with a time at which steps end."""
+    q, v = ({"elbow": 0.3}, {"pivot": (1.0, 0.5)}) if build is pendulum else ({"A": 0.8}, {"A": 3.0})
+    mass = {"mass": 2.0}
+    control = [0.4] if build is pendulum else [0.1, 0.2, -0.1]
+    options = {"method": "rk4", "step": 0.01, "control": control, "stops": [0.3]}
+    runs = [ch.simulate(build(**mass), (0.0, 0.6), q, v, save=which, **options) for which in ("all", save)]
+    of = ch.objective
+    total = of.integral(lambda t, q, v: (q * q).sum(axis=1) + t) + of.end(lambda t, q, v: v[:, 0])
+    total = total + of.samples([0.3, 0.6], lambda t, q, v: q[:, 1]) + of.smooth_maximum(lambda t, q, v: v[:, 1], 5.0)
+    by = ("q", "v", "control", "inputs", "mass")
+    wanted, found = (ch.gradient(run, total, by=by, system=build, parameters=mass) for run in runs)
+    assert found.value == pytest.approx(wanted.value, rel=1e-13)
+    for name in by:
+        assert found[name].shape == wanted[name].shape, name
+        assert np.abs(found[name] - wanted[name]).max() < 1e-11 * np.abs(wanted[name]).max(), name

@@ -1,6 +1,7 @@
 """The gradient of runs in absolute coordinates, by generalized alpha and explicit methods: against differences of whole
 runs, which are of eighth order."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,9 +9,11 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.relative.parameter.inertial import parameters_of
+from chasles.relative.parameter.inertial import system_with as system_with_numbers
 from chasles.simulation.adjoint.factors import BalancedFactors
 from chasles.simulation.closed.allowed import Allowed
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from tests.absolute.implicit.checked import held, rods
 from tests.absolute.implicit.test_fours import tops
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with
@@ -475,10 +478,41 @@ def test_a_run_over_no_time(method):
     assert not found["inputs"].any()
 
 
-def test_numbers_of_bodies():
-    case = of_arm(method=alpha())
-    with pytest.raises(ValueError, match="'bodies' is for joint coordinates"):
-        ch.gradient(case.run(), case.total, by="bodies")
+OF_BODY = np.array([0.5, *[0.1] * 3, *[0.01] * 6])  # what is much of each number
+
+
+def with_numbers(system: ch.System, change: np.ndarray, gravity: np.ndarray) -> ch.System:
+    """With other masses, centers and inertias."""
+    tree = system.compile().tree
+    numbers = parameters_of(system, tree, ()) + (OF_BODY * change).ravel()
+    return replace(system_with_numbers(system, tree, numbers, ()), gravity=gravity)
+
+
+@pytest.mark.parametrize(
+    ("method", "space", "build", "start"),
+    [
+        (alpha(), "SE3", arm, ARM_START),
+        ("rk4", "SO3xR3", arm, ARM_START),
+        pytest.param(alpha(3), "SO3xR3", arm, ARM_START, marks=pytest.mark.study),
+        pytest.param("rk4", "SE3", machine, machine_start(), marks=pytest.mark.study),
+        pytest.param(alpha(), "SO3xR3", machine, machine_start(), marks=pytest.mark.study),
+    ],
+)
+def test_numbers_of_bodies(method, space, build, start):
+    """Ten of each body, and gravity: their axes turn, and what is fixed in them moves against the center of mass."""
+    system = build()
+    values = {"change": np.zeros((len(system.bodies), 10)), "gravity_of": np.array(system.gravity)}
+
+    def built(change, gravity_of):
+        return with_numbers(system, change, gravity_of)
+
+    more = {"control": np.full(len(system.actuators), 0.3)} if system.actuators else {}
+    case = Case(built, *start, values, method=method, space=space, span=0.06, **more)
+    found = case.agree(("change", "gravity_of"))
+    by = ch.gradient(case.run(), case.total, by=("bodies", "gravity"))
+    size = np.abs(found["change"]).max()
+    assert np.abs(OF_BODY * by["bodies"] - found["change"]).max() < 1e-11 * size
+    assert np.abs(by["gravity"] - found["gravity_of"]).max() < 1e-11 * np.abs(by["gravity"]).max()
 
 
 @pytest.mark.parametrize("shuffled", [False, True], ids=["dense", "band in another order"])

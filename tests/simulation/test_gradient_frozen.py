@@ -10,7 +10,7 @@ import pytest
 import chasles as ch
 from chasles.simulation.adjoint.factors import SURPLUS, BalancedFactors
 from chasles.simulation.adjoint.gradient import _kinks
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from tests.absolute.test_joint_forces import MOVING, start_of, system_with
 from tests.simulation.frozen_steps import FrozenSteps
 from tests.simulation.test_gradient_bodies import ARM, ARM_START, Case, Loop, alpha, arm, flat, geared, linkage

@@ -449,5 +449,5 @@ def test_a_parameter_that_cannot_be_varied_is_named():
         slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0))
         return ch.System([ch.Body("block", 1.0 if mass == 2.0 else -1.0)], [slide])
 
-    with pytest.raises(ValueError, match=r"parameter 'mass' cannot be varied by 0\.02: .*mass"):
+    with pytest.raises(ValueError, match=r"parameter 'mass' cannot be varied by 0\.01\d*: .*mass"):
         ch.sensitivities(block, (0.0, 0.1), parameters={"mass": 2.0})

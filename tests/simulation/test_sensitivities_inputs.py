@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 
 STEPS = {"method": "rk4", "step": 0.01}
 PERIOD, SPAN = 0.03, (0.2, 0.3)  # the last period is shorter

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chasles.absolute import entry
+from chasles.absolute.frames import CentralFrames
 from chasles.absolute.plan import plan_tables
 from chasles.absolute.space import SE3_NAME
 from chasles.absolute.tables import MECHANISM
 from chasles.constraint.joints import Tile, joint_tiles
 from chasles.constraint.tiles import TileBuilder
 from chasles.model.constraint import CustomConstraint, Drive
+from chasles.model.joint import Joint
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
 
 
-def make_tiles(mechanism: AbsoluteMechanism, builder: TileBuilder) -> list[Tile]:
-    """Those of the joints, then of the constraints, then of the rotors."""
+def make_tiles(
+    mechanism: CentralFrames,
+    builder: TileBuilder,
+    feedback: bool,
+    known: dict[tuple[Any, ...], list[Tile]] | None = None,
+) -> list[Tile]:
+    """Those of the joints, then of the constraints, then of the rotors. feedback: of the violation, by Baumgarte.
+    known: those of joints that were made before."""
     tiles: list[Tile] = []
+    known = {} if known is None else known
+
+    def made(what: Callable[..., list[Tile]], joint: Joint, *given: Any) -> list[Tile]:
+        ends = (builder.places[body][1].tobytes() for body in (joint.parent, joint.child))
+        key = what.__name__, joint, *ends
+        if key not in known:
+            known[key] = what(joint, *given)
+        return known[key]
+
+    def of_joint(joint: Joint, first: int, second: int, special: bool) -> list[Tile]:
+        on_first = mechanism._central(joint.parent, joint.parent_frame)
+        return joint_tiles(joint, first, second, on_first, mechanism._central(joint.child, joint.child_frame), special)
+
     for joint in mechanism.system.joints:
         first, second = mechanism._index.get(joint.parent, -1), mechanism._index[joint.child]
-        frames = (
-            mechanism._central(joint.parent, joint.parent_frame),
-            mechanism._central(joint.child, joint.child_frame),
-        )
-        # with feedback of the violation the acceleration does not stay in the subgroup
-        special = first < 0 and mechanism.spaces[joint.child] == SE3_NAME and not any(mechanism.baumgarte)
+        # with feedback the acceleration does not stay in the subgroup
+        special = first < 0 and mechanism.spaces[joint.child] == SE3_NAME and not feedback
         if joint.traits.any_screws:
             tiles += builder.screw_tiles(joint)
         else:
-            tiles += joint_tiles(joint, first, second, *frames, special)
+            tiles += made(of_joint, joint, first, second, special)
     for constraint in mechanism.system.constraints:
         tiles += builder.build(constraint)
     for joint in mechanism.system.joints:
-        tiles += builder.rotor_tiles(joint)
+        tiles += made(builder.rotor_tiles, joint)
     return tiles
 
 

@@ -167,6 +167,7 @@ def project_positions(tables, space, q, near):
     share = largest_residual(tiles, nt, space.motion, rows)
     sweeps, stale = 0, near == 0 or redundant
     while True:
+        fresh = stale
         if stale:
             factorize_rows(tables, tables.masses, rows, space.matrix, space.factors)
             stale = False
@@ -184,7 +185,7 @@ def project_positions(tables, space, q, near):
         before = share
         share = largest_residual(tiles, nt, space.motion, rows)
         stale = is_slow(share, before) or redundant
-        if is_stuck(share, before, sweeps):
+        if is_stuck(share, before, sweeps, fresh):
             break
     if stale and redundant:
         factorize_rows(tables, tables.masses, rows, space.matrix, space.factors)

@@ -21,11 +21,13 @@ from chasles.screw.representation import check_representation, convert_twist
 class CentralFrames:
     """The bodies of a system, each with its space; conversions between the users' frames and central ones."""
 
-    def __init__(self, system: System, spaces: Mapping[str, str]):
+    def __init__(self, system: System, spaces: Mapping[str, str], central: np.ndarray | None = None):
+        """central: frames (bodies, 7) to take instead of those at the centers of mass along principal axes."""
         self.system, self.spaces = system, dict(spaces)
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
-        for body in system.bodies:
+        positive = np.linalg.eigvalsh(np.array([body.inertia for body in system.bodies]).reshape(-1, 3, 3))[:, 0] > 0
+        for body, solid in zip(system.bodies, positive, strict=True):
             if isinstance(body, RodLink) and not body.mass > 0:
                 refuse_modes(system)
             if isinstance(body, RodNode) and not (body.mass > 0 and min(np.diag(body.inertia)) > 0):
@@ -33,13 +35,16 @@ class CentralFrames:
                     f"node {body.name!r} of a rod has mass {body.mass:g} and moments {np.diag(body.inertia).tolist()}: "
                     "a motion needs both positive; give the material a density, or the section a mass and moments"
                 )
-            if not (body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0):
+            if not (body.mass > 0 and solid):
                 raise ValueError(
                     f"body {body.name!r} has mass {body.mass:g} and inertia {body.inertia}: in absolute coordinates "
                     "every body needs a mass and a positive inertia; a point mass can be a small ball, "
                     "inertia=(1e-6, 1e-6, 1e-6); else weld it to another body, or use joint coordinates"
                 )
-        self.moments, self.central = _central_frames(system)
+        if central is None:
+            self.moments, self.central = _central_frames(system)
+        else:
+            self.central = central
 
     @property
     def n(self) -> int:
@@ -51,7 +56,7 @@ class CentralFrames:
         return pose if body == GROUND else pose_group.compose(pose_group.inverse(self.central[self._index[body]]), pose)
 
     def _places(self) -> dict[str, tuple[int, np.ndarray]]:
-        places = {name: (i, self._central(name, pose_group.identity())) for i, name in enumerate(self.bodies)}
+        places = dict(zip(self.bodies, enumerate(pose_group.inverse(self.central)), strict=True))
         return {**places, GROUND: (-1, pose_group.identity())}
 
     def state(self, poses: ArrayLike, twists: ArrayLike | None = None, representation: str = "body"):

@@ -20,7 +20,7 @@ from chasles.force.passive import add_displacement, add_one_freedom, add_rotatio
 from chasles.force.table import FORCE, FORCES, MOVING, SIGHT, SPOTTED, called, line_between, motion_at
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub, transpose
 from chasles.kernel.functions import atan2
-from chasles.kernel.lanes import first_of, rint, sqrt
+from chasles.kernel.lanes import first_of, primal, rint, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load9, store3
 from chasles.lie import quaternion
@@ -215,6 +215,24 @@ def spot_joint(joints, numbers, j, states, counted, spot):
         if form == LOOSE:
             store3(spot, SPOT.q + 4, mul_t(SA, d))
             store3(spot, SPOT.v + 3, mul_t(SB, sliding))
+
+
+@kernel(allocates=True)
+def store_turns(joints, j, spot, out, at):
+    """How the coordinates of a joint in `spot` change, along q exp(δ) as its velocities are: duals of value zero, of
+    quaternions, or the coordinates themselves."""
+    row = j * JOINT.size
+    form, nv = joints[row + JOINT.form], joints[row + JOINT.velocities]
+    if form == BALL or form == LOOSE:
+        unit = (spot[SPOT.q], spot[SPOT.q + 1], spot[SPOT.q + 2], spot[SPOT.q + 3])
+        still = (primal(unit[0]), primal(unit[1]), primal(unit[2]), primal(unit[3]))
+        turn = quaternion.product(quaternion.conjugate(still), unit)
+        store3(out, at, scale(2.0, (turn[1], turn[2], turn[3])))
+        if form == LOOSE:
+            store3(out, at + 3, mul_t(quaternion.to_matrix(still), load3(spot, SPOT.q + 4, 0.0)))
+    else:
+        for k in range(nv):
+            out[at + k] = spot[SPOT.q + k]
 
 
 @kernel(allocates=True)

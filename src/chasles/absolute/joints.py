@@ -114,12 +114,19 @@ class Joints:
 
 
 def joint_tables(
-    system: System, places: Places, counted: list[Counted], inputs: bool, laws: Collection[str], every_angle: bool
+    system: System,
+    places: Places,
+    counted: list[Counted],
+    inputs: bool,
+    laws: Collection[str],
+    every_angle: bool,
+    sprung: bool = False,
 ) -> Joints:
     """The tables of a system's joints. Angles that are counted are added to `counted`.
 
     inputs: whether inputs act on joints, and all coordinates are asked for. laws: the joints with joint forces.
-    every_angle: whether angles are counted even if nothing needs them.
+    every_angle: whether angles are counted even if nothing needs them. sprung: whether joints have a place for springs
+    and dampers even if they have none.
     """
     order = joint_order(system)
     place_of = {item: k for k, item in enumerate(counted)}
@@ -129,7 +136,7 @@ def joint_tables(
     iq = iv = size = 0
     for j, joint in enumerate(order):
         coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
-        passive = is_passive(joint)
+        passive = sprung or is_passive(joint)
         asked = inputs or joint.name in laws or joint.traits.any_screws
         if passive or asked:
             acting.append(j)
@@ -186,9 +193,10 @@ def _axes(joint: Joint) -> np.ndarray:
 
 
 def act_on(
-    system: System, places: Places, counted: list[Counted], inputs: bool, every_angle: bool
+    system: System, places: Places, counted: list[Counted], inputs: bool, every_angle: bool, sprung: bool = False
 ) -> tuple[Acting, Joints]:
-    """The tables of all forces, and of the joints that some of them act on.
+    """The tables of all forces, and of the joints that some of them act on. sprung: whether these are all joints, with
+    a place for springs and dampers.
 
     In the table are springs and wrenches, then the joints that are looked at, then the laws that these refer to.
     """
@@ -199,7 +207,7 @@ def act_on(
     for force in system.forces:
         if isinstance(force, JointForce):
             by_joint.setdefault(force.joint, []).append(force)
-    joints = joint_tables(system, places, counted, inputs, {*by_joint, *seen_joints(system)}, every_angle)
+    joints = joint_tables(system, places, counted, inputs, {*by_joint, *seen_joints(system)}, every_angle, sprung)
     number = {joint.name: j for j, joint in enumerate(joints.order)}
     for j in joints.acting:
         row = np.zeros(FORCE.size, dtype=np.int64)

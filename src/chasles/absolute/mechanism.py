@@ -69,7 +69,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         super().__init__(system, spaces)
         places = self._places()
         builder = TileBuilder(system, places)
-        self.tiles = make_tiles(self, builder)
+        self.tiles = make_tiles(self, builder, any(baumgarte))
         self.alignment = Alignment.of(self.tiles)
         self.laws = tuple(builder.laws)
         self._plan = make_plan(self.n, self.tiles)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 
 from chasles.absolute.forces import set_states
-from chasles.absolute.joint_force import FRAMES, JOINT, SCREWS, SPOT, place_of, spot_joint
+from chasles.absolute.joint_force import FRAMES, JOINT, SCREWS, SPOT, place_of, spot_joint, store_turns
 from chasles.absolute.kkt import (
     POSE,
     TWIST,
@@ -129,18 +129,17 @@ def store_tiles(tables, space, rate, out, at):
 
 
 @kernel(allocates=True)
-def guess_screws(forces, n_joints, space):
+def guess_screws(joints, numbers, n_joints, states, counted, spot):
     """Coordinates of joints given by screws, with their derivatives, as the guess of what looks at them later: Newton's
     method has the derivatives only after a step."""
-    joints, numbers = forces.joints, forces.joint_numbers
     for j in range(n_joints):
         row = j * JOINT.size
         if joints[row + JOINT.form] == SCREWS:
-            spot_joint(joints, numbers, j, space.states, space.counted, space.scratch)
+            spot_joint(joints, numbers, j, states, counted, spot)
             for k in range(joints[row + JOINT.velocities]):
                 place = place_of(numbers, joints[row + JOINT.numbers] + FRAMES.size, k)
                 if place >= 0:
-                    space.counted[place] = space.scratch[SPOT.q + k]
+                    counted[place] = spot[SPOT.q + k]
 
 
 @native
@@ -164,7 +163,8 @@ def residuals(
 ):
     """(motion, shift, place, speed, change, velocities of joints) of a state; q, v, numbers of forces, work and out are
     duals. acting: addresses of what adds forces (`force_duals`); forced: whether they and gravity act, 1 or 0; -1 asks
-    for velocities of the joints alone. If there is no place for these (out_size), they are left out."""
+    for velocities of the joints alone, and how their coordinates change (`joint_force.store_turns`). If there is no
+    place for these (out_size), they are left out."""
     integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables, forces = tables_of(p), forces_of(p)
     n, nt, count = tables.n, tables.nt, integers[HEAD.n_angles]
@@ -176,7 +176,9 @@ def residuals(
     set_states(tables.bodies, n, q, v, space.states)
     for k in range(count):
         space.counted[k] = angles[k]
-    guess_screws(forces, integers[HEAD.n_joints], space)
+    guess_screws(
+        *(forces.joints, forces.joint_numbers, integers[HEAD.n_joints], space.states, space.counted, space.scratch)
+    )
     if forced >= 0:
         set_motion(tables.bodies, n, q, v, space.motion)
         set_time(space.rows, t)
@@ -188,15 +190,19 @@ def residuals(
         acting, values = carray(acting_at, (n_acting,)), carray(values_at, (forces.values.shape[0],))
         for k in range(n_acting if forced != 0 else 0):
             invoke(
-                *(acting[k], t, p, p_size, values),
+                *(acting[k], t, p, p_size, values, forces.joint_numbers),
                 *(space.counted, space.rates, space.states, space.wrenches, space.scratch),
             )
         for i in range(n):
             store_motion(tables, space, forced, rate, lam, zeta, i, out)
         store_tiles(tables, space, rate, out, 12 * n)
     at = 12 * n + 9 * nt
+    turns = (at + out_size) // 2 if forced < 0 else out_size
     for j in range(integers[HEAD.n_joints] if out_size > at else 0):
         spot_joint(forces.joints, forces.joint_numbers, j, space.states, space.counted, space.scratch)
+        if turns < out_size:
+            store_turns(forces.joints, j, space.scratch, out, turns)
+            turns += forces.joints[j * JOINT.size + JOINT.velocities]
         for i in range(forces.joints[j * JOINT.size + JOINT.velocities]):
             out[at] = space.scratch[SPOT.v + i]
             at += 1

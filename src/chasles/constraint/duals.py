@@ -40,19 +40,23 @@ def screws_tangent(what, tiles_at, numbers_at, j, motion_at, work_at, work_size)
 
 
 @cache
-def special_address(screws: bool) -> int:
-    """Address of what computes special tiles, those of joints given by screws or others; compiled or loaded now."""
+def special_address(screws: bool, varied: bool) -> int:
+    """Address of what computes special tiles, those of joints given by screws or others; compiled or loaded now.
+    varied: whether their numbers are duals too."""
     function, size = screws_tangent if screws else special_tangent, INTEGER
-    return address_of(function, size, INTEGERS, REALS, size, DUALS, DUALS, size)
+    return address_of(function, size, INTEGERS, DUALS if varied else REALS, size, DUALS, DUALS, size)
 
 
-def on_duals(constants: np.ndarray, tiles: Sequence[Tile], laws: Iterable[Law]) -> tuple[np.ndarray, list[LawTangent]]:
-    """The numbers of tiles with the addresses of what computes them on duals, and the laws, to be kept alive."""
-    lifted, tangents = constants.copy(), [LawTangent(law, varied=False) for law in laws]
+def on_duals(
+    constants: np.ndarray, tiles: Sequence[Tile], laws: Iterable[Law], varied: bool = False
+) -> tuple[np.ndarray, list[LawTangent]]:
+    """The numbers of tiles with the addresses of what computes them on duals, and the laws, to be kept alive. varied:
+    whether the numbers are duals too."""
+    lifted, tangents = constants.copy(), [LawTangent(law, varied) for law in laws]
     numbers, left = lifted[: len(tiles) * NUMBERS.size].reshape(-1, NUMBERS.size), iter(tangents)
     for tile, row in zip(tiles, numbers, strict=True):
         if tile.kind >= TURN:
-            row[EXTRA_AT + EXTRA.function] = special_address(tile.kind == SCREWS)
+            row[EXTRA_AT + EXTRA.function] = special_address(tile.kind == SCREWS, varied)
             if row[EXTRA_AT + EXTRA.law]:
                 row[EXTRA_AT + EXTRA.law] = next(left).address
     return lifted, tangents

@@ -8,10 +8,10 @@ P is linear in the ten parameters (m, m c, Θ about the origin). Plates, rods an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.screw import inertia as spatial
 
 TEN = 10

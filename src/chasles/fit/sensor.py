@@ -227,17 +227,19 @@ def _delay(name: str, given: float | str, lasts: float) -> tuple[float, Range | 
 
 def _value(name: str, what: str, given: float | str, unit: str) -> float:
     """A number of a sensor, or one with a unit."""
-    try:
-        found = quantity(given) if isinstance(given, str) else None
-        if found is None:
+    found = quantity(given) if isinstance(given, str) else None
+    if found is None:
+        try:
             return float(given)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"fit: sensor {name!r}: {what} is {given!r}; expected a number, with a unit if it is a text"
+            ) from None
+    try:
         check(str(given), unit_of(found[1]).dimension, [unit])
-        return float(unit_of(found[1]).of(found[0]))
-    except (TypeError, ValueError) as error:
-        said = (
-            str(error) if "expected" in str(error) else f"is {given!r}; expected a number, with a unit if it is a text"
-        )
-        raise ValueError(f"fit: sensor {name!r}: {what} {said}") from None
+    except ValueError as error:
+        raise ValueError(f"fit: sensor {name!r}: {what} {error}") from None
+    return float(unit_of(found[1]).of(found[0]))
 
 
 def _noise(name: str, given: float | str | None, unit: str) -> float | None:

@@ -29,16 +29,17 @@ class Watch:
         self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
         self.levels = np.zeros((len(rows), 2))
         for k in range(len(rows)):
-            self.levels[k] = self._level(k, stepper.start, stepper.y)
+            self.levels[k] = self.level(k, stepper.start, stepper.y)
 
-    def _level(self, k: int, t: float, y: np.ndarray) -> float:
+    def level(self, k: int, t: float, y: np.ndarray) -> float:
+        """What event k is at a point."""
         value = np.empty(1)
         engine.evaluate(int(self.watched[k, 0]), t, y, self.stepper.p, value)
         raise_errors_of(self.functions[k])
         self.events[k].check(float(value[0]), t)
         return float(value[0])
 
-    def _trial(self, h: float) -> tuple[np.ndarray, np.ndarray]:
+    def trial(self, h: float) -> tuple[np.ndarray, np.ndarray]:
         """The move of a step of size h from the last accepted point, and the point after it."""
         stepper = self.stepper
         move, point = np.empty_like(stepper.f0), np.empty_like(stepper.y)
@@ -49,7 +50,7 @@ class Watch:
         return move, point
 
     def _level_after(self, k: int, h: float) -> float:
-        return self._level(k, self.stepper.time + h, self._trial(h)[1])
+        return self.level(k, self.stepper.time + h, self.trial(h)[1])
 
     def locate(self) -> list[Occurrence]:
         """Zeros within the step that was not taken, in order, up to the first terminal one; else let the step pass."""
@@ -61,7 +62,7 @@ class Watch:
             if event.crossed(before, after):
                 size = bracketed_zero(partial(self._level_after, k), 0.0, h, before, after)
                 found.append(
-                    (abs(size), occurrence(event, stepper.time + size, self._trial(size)[1], stepper.problem.shown))
+                    (abs(size), occurrence(event, stepper.time + size, self.trial(size)[1], stepper.problem.shown))
                 )
         occurrences = up_to_terminal(found)
         stepper.counts[TALLY.pass_event] = not (occurrences and occurrences[-1].event.terminal)
@@ -72,7 +73,7 @@ class Watch:
         before): of the times to save within the unfinished step, and of the event."""
         stepper, point = self.stepper, last.goes_on_from
         records = self._requested_until(last.t)
-        move, _ = self._trial(last.t - stepper.time)
+        move, _ = self.trial(last.t - stepper.time)
         slope, total = np.empty_like(stepper.f0), stepper.x_sum.copy()
         engine.evaluate(stepper.address, last.t, point, stepper.p, slope)
         if stepper.settings[SET.dense] and not stepper.times.size:
@@ -87,4 +88,4 @@ class Watch:
         stepper, nothing = self.stepper, np.zeros(2 * self.stepper.f0.size)
         times = stepper.times[int(stepper.counts[TALLY.next_time]) :]
         times = times[stepper.direction * (times - end) <= 0]
-        return [np.concatenate([[t], self._trial(t - stepper.time)[1], nothing]) for t in times]
+        return [np.concatenate([[t], self.trial(t - stepper.time)[1], nothing]) for t in times]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from chasles import plan
+from chasles.cached import cached_property
 from chasles.io.model_file import Study
+from chasles.io.plan_expression import LONGEST_QUANTITY, Written
 from chasles.io.source import ModelFileError, Source
 from chasles.io.spec import Entry
 from chasles.io.units import Units
@@ -20,6 +22,7 @@ TASK = {
     "steps": Entry("whole", "in which inputs are held, or intervals of collocate"),
     "by": Entry("name", "optimize (as if left out), shoot or collocate"),
     "solver": Entry("name", "of shoot and collocate: ipopt or scipy"),
+    "hessian": Entry("name", "of shoot and collocate with Ipopt: exact or approximate"),
     "method": Entry("name", "an explicit integrator, by default rk4"),
     "duration": Entry("numbers", "the shortest and the longest one, if the end is free [s]"),
     "low": Entry("limits", "least inputs, one for all or one for each"),
@@ -41,6 +44,7 @@ TARGET = {
     "v": Entry("by joint", "velocities by joint"),
     "joint": Entry("name", "a joint whose coordinate counts"),
     "speed": Entry("name", "a joint whose velocity counts"),
+    "quantity": Entry("expression", "of u('actuator'), q('joint'), v('joint'), t and parameters"),
     "when": Entry("when", '"always", "end", or shares of the duration from 0 to 1'),
 }
 LISTS = {
@@ -54,7 +58,7 @@ TABLES = ("costs", "parameters", *LISTS)
 WAYS: dict[
     str, tuple[dict[str, str], tuple[str, ...]]
 ] = {  # the functions, what they call entries of a task, and which ones they have not
-    "optimize": ({}, ("solver", "parameters", "refine")),
+    "optimize": ({}, ("solver", "hessian", "parameters", "refine")),
     "shoot": ({"guess": "inputs"}, ("refine",)),
     "collocate": ({"steps": "intervals"}, ("guess", "method")),
 }
@@ -140,6 +144,8 @@ class PlanReader:
 
     def _value(self, path: str, field: Entry, value: Any, entry: Mapping[str, Any]) -> Any:
         try:
+            if field.type == "expression":
+                return self.written.quantity(self.reader.name(value, LONGEST_QUANTITY))
             if field.type == "when":
                 return value if isinstance(value, str) else self.reader.each(value)
             if field.type == "by joint":
@@ -175,13 +181,19 @@ class PlanReader:
         except (ValueError, TypeError) as error:
             raise self.source.error(path, str(error)) from None
 
+    @cached_property
+    def written(self) -> Written:
+        return Written(self.study.system, self.study.parameters)
+
     @staticmethod
     def _quantity(given: Mapping[str, Any]) -> Any:
-        kinds = [key for key in ("frame", "joint", "speed") if key in given]
+        kinds = [key for key in ("frame", "joint", "speed", "quantity") if key in given]
         kinds += ["q or v"] if "q" in given or "v" in given else []
         if len(kinds) != 1:
             said = f"has {' and '.join(kinds)}" if kinds else "says not what it is about"
-            raise ValueError(f"{said}; expected one of frame, joint, speed, or q and v")
+            raise ValueError(f"{said}; expected one of frame, joint, speed, quantity, or q and v")
+        if "quantity" in given:
+            return given["quantity"]
         if "frame" in given:
             targets = [given[key] for key in ("position", "pose") if key in given]
             if len(targets) != 1:

@@ -3,6 +3,7 @@ from chasles.plan.collocation import collocate as collocate
 from chasles.plan.outcome import PlannedMotion as PlannedMotion
 from chasles.plan.planner import optimize as optimize
 from chasles.plan.quantities import frame as frame
+from chasles.plan.quantities import inputs as inputs
 from chasles.plan.quantities import joint as joint
 from chasles.plan.quantities import quantity as quantity
 from chasles.plan.quantities import speed as speed

@@ -23,43 +23,82 @@ SMALL = 1e-3  # of the largest numbers that are limited: those of limits that ar
 
 @dataclass(frozen=True)
 class Course:
-    """A motion at its nodes: times, coordinates, velocities, the inputs of the steps between, and the duration."""
+    """A motion at its nodes: times, coordinates, velocities, the inputs of the steps between, and the duration.
+    stages: t, q, v and u of all Gauss points, (intervals, stages, ...), if inputs change within steps."""
 
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
     u: np.ndarray
     duration: float
+    stages: tuple[np.ndarray, ...] | None = None
+
+    def driven(self, steps: np.ndarray, sides: int = 1) -> list[np.ndarray]:
+        """t, q, v and u of steps, where quantities of inputs are looked at: at their starts, at both sides, or at all
+        stages, one after the other."""
+        if self.stages is not None:
+            return [x[steps].reshape(-1, *x.shape[2:]) for x in self.stages]
+        nodes, own = sides_of(steps, sides)
+        return [*(x[nodes] for x in (self.t, self.q, self.v)), self.u[own]]
+
+
+def sides_of(steps: np.ndarray, sides: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes at the starts of steps, or at both sides, and the step of each."""
+    return (steps[:, None] + np.arange(sides)).ravel(), np.repeat(steps, sides)
 
 
 @dataclass
 class Quadratic:
-    """First and second derivatives of the cost by the state x of each node and the input u of each step."""
+    """First and second derivatives of the cost by the state x of each node and the input u of each step; `cross`: by
+    the input of a step and the state at its end."""
 
     x: np.ndarray
     u: np.ndarray
     xx: np.ndarray
     uu: np.ndarray
     ux: np.ndarray
+    cross: np.ndarray
+
+    def add(self, places: np.ndarray, sides: int, n: int, first: np.ndarray | None, second: np.ndarray) -> None:
+        """Add first and second derivatives by (δ, δv), or with inputs behind, of numbers at nodes, or in steps."""
+        nodes, steps = sides_of(places, sides)
+        np.add.at(self.xx[:, :n, :n], nodes, second[:, :n, :n])
+        if first is not None:
+            np.add.at(self.x[:, :n], nodes, first[:, :n])
+        if second.shape[1] > n:
+            np.add.at(self.uu, steps, second[:, n:, n:])
+            for side, mixed in enumerate((self.ux, self.cross)[:sides]):
+                np.add.at(mixed[:, :, :n], places, second[side::sides, n:, :n])
+            if first is not None:
+                np.add.at(self.u, steps, first[:, n:])
+
+    def fold(self, A: np.ndarray, B: np.ndarray) -> None:
+        """Put the states at the ends of steps down to those at the starts: x⁺ = A x + B u."""
+        both = self.cross @ B
+        self.ux += self.cross @ A
+        self.uu += both + both.transpose(0, 2, 1)
+        self.cross = np.zeros_like(self.cross)
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         return self.x, self.u, self.xx, self.uu, self.ux
 
 
 class Restraint:
-    """A limit at its nodes, with its multipliers and its stiffness."""
+    """A limit at its nodes, or in its steps (`driven`), with its multipliers and its stiffness."""
 
-    def __init__(self, limit: MotionLimit, edges: np.ndarray, rows: int):
-        self.limit, self.nodes, self.stiffness = limit, nodes_of(limit.when, edges), 1.0
-        shape = len(self.nodes), rows
+    def __init__(self, limit: MotionLimit, edges: np.ndarray, rows: int, stages: int | None = None):
+        """stages: how many times a step quantities of inputs are limited, if not at its sides."""
+        self.limit, self.driven, self.stiffness = limit, limit.quantity.driven, 1.0
+        self.nodes = nodes_of(limit.when, edges, self.driven)
+        shape, times = (len(self.nodes), rows), (stages or limit.sides) if self.driven else 1
         try:
-            self.low, self.high = (np.broadcast_to(x, shape) for x in (limit.low, limit.high))
+            self.low, self.high = (np.repeat(np.broadcast_to(x, shape), times, axis=0) for x in (limit.low, limit.high))
         except ValueError:
             raise ValueError(
                 f"{CALLER}: the limits of {limit.quantity.name} have shapes {limit.low.shape} and {limit.high.shape}; "
                 f"expected a number, or {rows}"
             ) from None
-        self.multipliers = np.zeros(shape)
+        self.multipliers = np.zeros(self.low.shape)
 
     def push(self, values: np.ndarray) -> np.ndarray:
         """ρ d of values (nodes, rows)."""
@@ -92,12 +131,15 @@ class Account:
         limits: Sequence[MotionLimit],
         design: Mapping[str, Any] | None = None,
         edges: np.ndarray | None = None,
+        stages: int | None = None,
     ):
         """design: parameters of the system by name, for quantities that are functions of them too. edges: at which
-        shares of the duration nodes are, if steps are not equal."""
+        shares of the duration nodes are, if steps are not equal. stages: Gauss points of each step, if inputs change
+        within it."""
         self.edges = np.arange(steps + 1) / steps if edges is None else edges
         costs, limits = _given(costs, design or {}), _given(limits, design or {})
         self.mechanism, self.tree, self.steps = mechanism, getattr(mechanism, "spanning", mechanism), steps
+        self.idle = np.zeros((1, inputs))
         self.efforts, self.durations, self.wishes = list[EffortCost](), list[DurationCost](), list[Wish]()
         for cost in costs:
             self._sort(cost)
@@ -111,7 +153,8 @@ class Account:
             one.quantity.prepare(self.tree)
         neutral, still = self.tree.neutral()[None], np.zeros((1, self.tree.nv))
         rows = {id(one): self._numbers(one.quantity, np.zeros(1), neutral, still)[0].shape[1] for one in limits}
-        self.restraints = [Restraint(limit, self.edges, rows[id(limit)]) for limit in limits]
+        self.restraints = [Restraint(self._sided(one), self.edges, rows[id(one)], stages) for one in limits]
+        self.wishes = [self._sided(one) for one in self.wishes]
         for wish in self.wishes:
             count = self._numbers(wish.quantity, np.zeros(1), neutral, still)[0].shape[1]
             if wish.weight.shape not in ((), (count,)):
@@ -119,6 +162,17 @@ class Account:
                     f"{CALLER}: the weights of {wish.quantity.name} have shape {wish.weight.shape}; expected a number, "
                     f"or {count}"
                 )
+
+    def _sided(self, one: Any) -> Any:
+        """A wish or a limit that says at how many sides of a step it is looked at: at both, if its numbers change while
+        inputs are held, but if they are to be met, which may not be possible twice."""
+        twice = always_of(one) if isinstance(one, Wish) else bool((one.low < one.high).all())
+        if not (one.quantity.driven and twice):
+            return one
+        rng, inputs = np.random.default_rng(0), self.idle.shape[1]
+        q, v = self.tree.random(rng)[None], rng.normal(size=(1, self.tree.nv))
+        slopes = one.quantity.numbers(self.tree, np.zeros(1), q, v, rng.normal(size=(1, inputs)))[1]
+        return replace(one, sides=2) if slopes[..., : 2 * self.tree.nv].any() else one
 
     def of(self, mechanism: Any, design: Mapping[str, Any]) -> Account:
         """The same costs and limits for other parameters."""
@@ -141,22 +195,29 @@ class Account:
             raise TypeError(f"{CALLER}: {cost!r} is not a cost; expected effort, duration, tracking or final")
 
     def _numbers(
-        self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray
+        self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray, row: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Of one state; row: of a target for each place."""
         if isinstance(target := getattr(what, "target", None), np.ndarray) and target.ndim == 2 and len(t) == 1:
-            return type(what)(what.frame, target[0]).numbers(self.tree, t, q, v)  # type: ignore[attr-defined, call-arg]
-        return what.numbers(self.tree, t, q, v)
+            return type(what)(what.frame, target[row]).numbers(self.tree, t, q, v)  # type: ignore[attr-defined, call-arg]
+        return what.numbers(self.tree, t, q, v, self.idle)
 
     def _weights(self, wish: Wish, duration: float) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of a wish, and what each counts."""
-        nodes = nodes_of(wish.when, self.edges)
+        """Nodes or steps of a wish, and what each counts."""
+        nodes = nodes_of(wish.when, self.edges, wish.quantity.driven)
         if not isinstance(wish.when, str) or wish.when != ALWAYS:
-            return nodes, np.ones(len(nodes))
-        shares = np.full(len(nodes), duration / self.steps)
-        shares[[0, -1]] *= 0.5
+            return nodes, np.ones(len(nodes) * wish.sides)
+        shares = np.full(len(nodes) * wish.sides, duration / self.steps / wish.sides)
+        if not wish.quantity.driven:
+            shares[[0, -1]] *= 0.5
         return nodes, shares
 
-    def _at(self, what: MotionQuantity, nodes: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray]:
+    def _at(
+        self, what: MotionQuantity, nodes: np.ndarray, course: Course, sides: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers at nodes, or of inputs in steps, and their derivatives."""
+        if what.driven:
+            return what.numbers(self.tree, *course.driven(nodes, sides))
         return what.numbers(self.tree, course.t[nodes], course.q[nodes], course.v[nodes])
 
     def require_timeless(self, begin: float, end: float) -> None:
@@ -175,7 +236,7 @@ class Account:
         """ValueError if a quantity has no numbers along a motion."""
         every: list[Any] = [*self.wishes, *(one.limit for one in self.restraints)]
         for one in every:
-            values = self._at(one.quantity, nodes_of(one.when, self.edges), course)[0]
+            values = self._at(one.quantity, nodes_of(one.when, self.edges, one.quantity.driven), course)[0]
             if not np.isfinite(values).all():
                 k = int(np.argmin(np.isfinite(values).all(axis=1)))
                 raise ValueError(f"{CALLER}: {one.quantity.name} is not finite at its node {k} under the guess")
@@ -192,22 +253,26 @@ class Account:
         total = sum(h * float((effort.weight * course.u**2).sum()) for effort in self.efforts)
         for wish in self.wishes:
             nodes, shares = self._weights(wish, course.duration)
-            values, _ = self._at(wish.quantity, nodes, course)
+            values, _ = self._at(wish.quantity, nodes, course, wish.sides)
             total += float(shares @ (wish.weight * values**2).sum(axis=1))
         return total
 
     def values(self, course: Course) -> list[np.ndarray]:
         """The numbers that are limited, of each limit."""
-        return [self._at(one.limit.quantity, one.nodes, course)[0] for one in self.restraints]
+        return [self.at_limit(one, course)[0] for one in self.restraints]
+
+    def at_limit(self, one: Restraint, course: Course) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers that are limited, and their derivatives."""
+        return self._at(one.limit.quantity, one.nodes, course, one.limit.sides)
 
     def scales(self, course: Course, units: np.ndarray) -> list[float]:
         """What is large for the numbers of each limit: their bounds and their values along a motion, or if these are
         far smaller than those of other limits, the largest of all. Numbers that are rounding of what changes of the
         state by its units make of them, as the speed of an arm that is held at rest, have no size of their own."""
-        found, usual = [], []
+        found, usual, units = [], [], np.concatenate([units, 1.0 + np.abs(course.u).max(axis=0)])
         for one in self.restraints:
-            values, slopes = self._at(one.limit.quantity, one.nodes, course)
-            usual.append(float(np.abs(slopes @ units).max(initial=0.0)))
+            values, slopes = self.at_limit(one, course)
+            usual.append(float(np.abs(slopes @ units[: slopes.shape[2]]).max(initial=0.0)))
             given = np.concatenate([one.low[np.isfinite(one.low)], one.high[np.isfinite(one.high)], values.ravel()])
             size = float(np.abs(given).max(initial=0.0))
             found.append(size if size > ROUNDING * usual[-1] else 0.0)
@@ -228,7 +293,7 @@ class Account:
         size, h = n + extra, course.duration / self.steps
         found = Quadratic(
             *(np.zeros((N + 1, size)), np.zeros((N, m)), np.zeros((N + 1, size, size)), np.zeros((N, m, m))),
-            np.zeros((N, m, size)),
+            *(np.zeros((N, m, size)), np.zeros((N, m, size))),
         )
         running = np.zeros(N + 1)
         for effort in self.efforts:
@@ -239,14 +304,14 @@ class Account:
         later = []
         for wish in self.wishes:
             nodes, shares = self._weights(wish, course.duration)
-            values, slopes = self._at(wish.quantity, nodes, course)
+            values, slopes = self._at(wish.quantity, nodes, course, wish.sides)
             pull = 2 * shares[:, None] * wish.weight * values
             bend = 2 * shares[:, None] * np.broadcast_to(wish.weight, values.shape)
             if isinstance(wish.when, str) and wish.when == ALWAYS:
-                running += shares * (wish.weight * values**2).sum(axis=1)
-                _add(found, nodes, n, slopes, pull, bend)
+                np.add.at(running, sides_of(nodes, wish.sides)[0], shares * (wish.weight * values**2).sum(axis=1))
+                _add(found, nodes, wish.sides, n, slopes, pull, bend)
             else:
-                later.append((nodes, slopes, pull, bend))
+                later.append((nodes, wish.sides, slopes, pull, bend))
         if timed:  # what has run so far is proportional to the duration
             found.x[:, n] += running / course.duration
             rate = found.x[:, :n] / course.duration
@@ -255,27 +320,31 @@ class Account:
             found.ux[:, :, n] += found.u / course.duration
             found.x[N, n] += sum(one.weight for one in self.durations)
         for one, values in zip(self.restraints, self.values(course), strict=True):
-            slopes = self._at(one.limit.quantity, one.nodes, course)[1]
-            later.append((one.nodes, slopes, one.push(values), one.stiffness * one.active(values)))
-        for nodes, slopes, pull, bend in later:
-            _add(found, nodes, n, slopes, pull, bend)
+            slopes = self.at_limit(one, course)[1]
+            later.append((one.nodes, one.limit.sides, slopes, one.push(values), one.stiffness * one.active(values)))
+        for nodes, sides, slopes, pull, bend in later:
+            _add(found, nodes, sides, n, slopes, pull, bend)
         return found
 
-    def bends(self, course: Course, moved: Callable[[np.ndarray], Course], units: np.ndarray) -> np.ndarray:
-        """pᵀ ∂²r of all quantities, (nodes, n, n); moved: the motion after a change (δ, δv) of all its nodes."""
-        found = np.zeros((self.steps + 1, len(units), len(units)))
-        parts: list[tuple[MotionQuantity, np.ndarray, np.ndarray]] = []
+    def add_bends(
+        self, cost: Quadratic, course: Course, moved: Callable[[np.ndarray], Course], units: np.ndarray
+    ) -> None:
+        """Add pᵀ ∂²r of all quantities; moved: the motion after a change (δ, δv, u) of all its nodes and steps."""
+        parts: list[tuple[MotionQuantity, np.ndarray, int, np.ndarray]] = []
         for wish in self.wishes:
             nodes, shares = self._weights(wish, course.duration)
-            values, _ = self._at(wish.quantity, nodes, course)
-            parts.append((wish.quantity, nodes, 2 * shares[:, None] * wish.weight * values))
+            values, _ = self._at(wish.quantity, nodes, course, wish.sides)
+            parts.append((wish.quantity, nodes, wish.sides, 2 * shares[:, None] * wish.weight * values))
         for one, values in zip(self.restraints, self.values(course), strict=True):
-            parts.append((one.limit.quantity, one.nodes, one.push(values)))
-        for quantity, nodes, pull in parts:
+            parts.append((one.limit.quantity, one.nodes, one.limit.sides, one.push(values)))
+        n = 2 * self.tree.nv
+        for quantity, nodes, sides, pull in parts:
             if not quantity.straight(self.tree):
-                bent = bend_of(lambda change, of=quantity, at=nodes: self._at(of, at, moved(change))[1], pull, units)
-                np.add.at(found, nodes, bent)
-        return found
+
+                def slopes(change: np.ndarray, of: Any = quantity, at: Any = nodes, sides: int = sides) -> np.ndarray:
+                    return self._at(of, at, moved(change), sides)[1]
+
+                cost.add(nodes, sides, n, None, bend_of(slopes, pull, units, len(units) if quantity.driven else n))
 
 
 def _given(terms: Sequence[Any], design: Mapping[str, Any]) -> list[Any]:
@@ -301,7 +370,15 @@ def names_of(restraints: Sequence[Restraint]) -> list[str]:
     return found
 
 
-def _add(found: Quadratic, nodes: np.ndarray, n: int, slopes: np.ndarray, pull: np.ndarray, bend: np.ndarray) -> None:
-    """Add rows with slopes (nodes, m, n), first and second derivatives by their numbers (nodes, m)."""
-    np.add.at(found.x[:, :n], nodes, np.einsum("kmn,km->kn", slopes, pull))
-    np.add.at(found.xx[:, :n, :n], nodes, slopes.transpose(0, 2, 1) @ (bend[..., None] * slopes))
+def always_of(one: Any) -> bool:
+    """Whether a wish or a limit is one along the whole motion."""
+    return isinstance(one.when, str) and one.when == ALWAYS
+
+
+def _add(
+    found: Quadratic, nodes: np.ndarray, sides: int, n: int, slopes: np.ndarray, pull: np.ndarray, bend: np.ndarray
+) -> None:
+    """Add rows with slopes (nodes, m, n), or with inputs behind, first and second derivatives by their numbers (nodes,
+    m)."""
+    first, second = np.einsum("kmn,km->kn", slopes, pull), slopes.transpose(0, 2, 1) @ (bend[..., None] * slopes)
+    found.add(nodes, sides, n, first, second)

@@ -55,13 +55,13 @@ class CollocatedMotion:
         middle."""
         lengths = np.diff(self.t)
         times = samples * np.rint(lengths / lengths.min()).astype(int)  # intervals are cut in two
-        values = np.concatenate([self._sampled(k, n) for k, n in enumerate(times)])
+        values = np.concatenate([self._sampled(k, (np.arange(n) + 0.5) / n) for k, n in enumerate(times)])
         return InputSequence(values, float(self.t[0]), self.duration / len(values))
 
-    def _sampled(self, k: int, samples: int) -> np.ndarray:
-        """Values of the inputs of an interval in the middles of so many parts of it."""
+    def _sampled(self, k: int, shares: np.ndarray) -> np.ndarray:
+        """Values of the inputs of an interval at shares of it."""
         points = (self.input_times[k] - self.t[k]) / (self.t[k + 1] - self.t[k])
-        return polynomials(points, (np.arange(samples) + 0.5) / samples) @ self.inputs[k]
+        return polynomials(points, shares) @ self.inputs[k]
 
     @cached_property
     def defects(self) -> np.ndarray:
@@ -86,9 +86,9 @@ class CollocatedMotion:
     @cached_property
     def _pieces(self) -> list[Run]:
         """Each interval simulated from its own node."""
-        found = []
+        found, middles = [], (np.arange(SAMPLES) + 0.5) / SAMPLES
         for k in range(len(self.inputs)):
-            values, span = self._sampled(k, SAMPLES), (float(self.t[k]), float(self.t[k + 1]))
+            values, span = self._sampled(k, middles), (float(self.t[k]), float(self.t[k + 1]))
             held = InputSequence(values, span[0], (span[1] - span[0]) / SAMPLES)
             found.append(_simulated(self._mechanism, span, self.q[k], self.v[k], held, certificate=False))
         return found
@@ -96,15 +96,19 @@ class CollocatedMotion:
     @cached_property
     def _beyond(self) -> dict[str, tuple[np.ndarray, float]]:
         """By how much limits that hold always are violated within each interval (intervals,) as it is simulated, and
-        the size of their numbers; by name."""
+        what this is relative to; by name."""
         t, q, v = (np.concatenate([getattr(run, name) for run in self._pieces]) for name in ("t", "q", "v"))
         first = np.cumsum([0, *(len(run.t) for run in self._pieces[:-1])])
-        found = dict[str, tuple[np.ndarray, float]]()
+        found, lengths = dict[str, tuple[np.ndarray, float]](), np.diff(self.t)
+        shares = [(run.t - self.t[k]) / lengths[k] for k, run in enumerate(self._pieces)]
+        u = np.concatenate([self._sampled(k, at) for k, at in enumerate(shares)])
         for name, limit in always_limits(self.account):
-            values = limit.quantity.numbers(self.account.tree, t, q, v)[0]
+            values = limit.quantity.numbers(self.account.tree, t, q, v, u)[0]
             off = np.abs(values - np.clip(values, limit.low, limit.high)).max(axis=1)
             ends = np.concatenate([x.ravel() for x in (limit.low, limit.high)])
             size = max(float(np.abs(values).max()), float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0)))
+            if limit.quantity.driven:  # polynomials pass a jump of the input, however short intervals are
+                size = np.inf
             found[name] = np.maximum.reduceat(off, first), size
         return found
 

@@ -14,20 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.cached import cached_property
-from chasles.plan.account import Account, Course
+from chasles.plan.account import Account
 from chasles.plan.collocated import CollocatedMotion, warn_between
+from chasles.plan.collocation_program import Collocation
 from chasles.plan.design import DesignedSystem
-from chasles.plan.gauss_transcription import GaussIntervals
 from chasles.plan.held_steps import InputRange
-from chasles.plan.mesh import Refined, always, require_between, require_refinement
-from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
+from chasles.plan.mesh import Refined, require_between, require_refinement
+from chasles.plan.node_program import require_timeless
+from chasles.plan.nonlinear import ROUGH, STOPPED, require_solver, rough_iterations, solved
 from chasles.plan.outcome import warn_unsettled
 from chasles.plan.planner import bounds_of, durations_of, require_ends, require_start, span_of, terms_of
 from chasles.plan.quantities import CALLER
-from chasles.plan.stage_field import FieldOnDuals
-from chasles.plan.terms import MotionLimit, nodes_of
+from chasles.plan.terms import MotionLimit
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.prepare import prepare
@@ -55,14 +53,17 @@ def collocate(
     tolerance: float = 1e-9,
     iterations: int = 3000,
     solver: str = "auto",
+    hessian: str = "auto",
     refine: float | None = None,
 ) -> CollocatedMotion:
     """Find the motion that minimizes costs within limits, by collocation at Gauss points.
 
-    Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes. guess: coordinates at the nodes
-    (intervals + 1, nq); by default the start, everywhere. stages: Gauss points in an interval. solver: "ipopt" (needs
-    the package ipyopt or cyipopt), "scipy", or "auto": the first that there is. parameters, bounds: of a design, as in
-    `shoot`.
+    Costs, limits and bounds of inputs as in `optimize`; limits hold at the nodes, those of functions of the inputs at
+    the Gauss points. guess: coordinates at the nodes (intervals + 1, nq); by default straight to what is to be reached,
+    around what is in the way. stages: Gauss points in an interval. solver: "ipopt" (needs the package ipyopt or
+    cyipopt), "scipy", or "auto": the first that there is. hessian: for Ipopt, "exact", "approximate" from gradients,
+    with more but shorter iterations, or "auto": exact, but in closed loops only if approximate ones do not end soon.
+    parameters, bounds: of a design, as in `shoot`.
 
     Equations of motion hold at Gauss points, limits at nodes. What is between them is looked at afterwards (`defects`,
     `between`), with a warning where the motion is none of the system, or violates limits. refine: the largest defect
@@ -78,12 +79,15 @@ def collocate(
     dynamics, state = prepare(CALLER, design.mechanism or system, begin, q, v, "relative", inputs=True)
     refuse_sticking(CALLER, dynamics.mechanism.system)
     require_refinement(refine)
+    closed = isinstance(dynamics.mechanism, ClosedMechanism)
+    rough = rough_iterations(hessian, bool(design.size), ROUGH if closed else 0)
     actuated, terms = InputRange(dynamics), terms_of(costs, limits)
     first, taken, start = dynamics.split(state)[:2], 0, None
     mesh = np.arange(int(intervals) + 1) / int(intervals)
     for left in range(ROUNDS if refine else 0, -1, -1):
         count = len(mesh) - 1
-        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, design=design.values, edges=mesh)
+        how: dict[str, Any] = {"design": design.values, "edges": mesh, "stages": int(stages)}
+        account = Account(dynamics.mechanism, count, actuated.inputs, *terms, **how)
         if start is None:
             require_between(account, refine)
             require_start(account, begin, *first)
@@ -92,283 +96,22 @@ def collocate(
                 require_timeless(dynamics.mechanism, first[0], begin, end)
             box = bounds_of(actuated, low, high)
         task = Collocation(account, first, begin, box, design, actuated, int(stages), (q, v))
-        task.rank = getattr(dynamics, "rank", -1)
+        task.rank, task.units, task.rough = getattr(dynamics, "rank", -1), dynamics.units, rough
         program, z = task.program(guess, length) if start is None else task.begun(start, length)
         solution = solved(program, z, tolerance, iterations, solver)
         taken += solution.iterations
         motion = replace(task.result(solution, tolerance), iterations=taken)
-        if not left or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any():
+        if (
+            not left
+            or solution.problem == STOPPED
+            or not (cut := np.maximum(motion.defects, motion.beyond) > refine).any()
+        ):
             break
         start = Refined(task, solution.z, cut)
         mesh = start.mesh
+    if solution.problem == STOPPED:
+        return motion
     if solution.problem:
         warn_unsettled(taken, solution.problem)
     warn_between(motion)
     return motion
-
-
-class Collocation(NodeProgram):
-    """The nonlinear program of a motion: beside nodes it has accelerations and inputs of the stages of an interval."""
-
-    by_design: np.ndarray
-
-    def __init__(
-        self,
-        account: Account,
-        first: tuple[np.ndarray, np.ndarray],
-        begin: float,
-        bounds: np.ndarray,
-        design: DesignedSystem,
-        actuated: InputRange,
-        stages: int,
-        given: tuple[Any, Any] = (None, None),
-    ):
-        """given: q and v of the start, as they were given."""
-        super().__init__(account, first, begin, bounds, design, given)
-        self.stages, self.interval = stages, GaussIntervals(self.mechanism, stages)
-        self.actuated, self.inputs, self.effect = actuated, actuated.inputs, actuated.effect
-        self.closed, self.rank = isinstance(self.mechanism, ClosedMechanism), -1
-        tables = self.mechanism.tables
-        self.plain = not self.closed and tables.acting.empty and self.mechanism.tree.dependence is None
-
-    @cached_property
-    def field(self) -> FieldOnDuals | None:
-        """Accelerations, where equations of motion are not those of inverse dynamics."""
-        return None if self.plain else FieldOnDuals(self.mechanism, self.rank)
-
-    def lay_out(self, path: np.ndarray, duration: float, inner: int) -> None:
-        super().lay_out(path, duration, inner)
-        self.at["alpha"], self.at["u"] = np.split(self.at["inner"], [self.stages * self.nv], axis=1)
-
-    # ------------------------------------------------------------ from variables to motions
-
-    def placed(self, z: np.ndarray) -> None:
-        """Find the stages."""
-        self._take_design()
-        alpha = z[self.at["alpha"]].reshape(self.count, self.stages, self.nv)
-        self.u = z[self.at["u"]].reshape(self.count, self.stages, self.inputs)
-        self.h = float(z[self.time]) * self.shares
-        if self.lost:
-            return
-        self.interval.place(self.q[:-1], self.v[:-1], alpha, self.h)
-        self.stage_times = self.t[:-1, None] + self.h[:, None] * self.interval.c
-
-    def _take_design(self) -> None:
-        """Take the mechanism of the design that is chosen."""
-        if self.design.size and self.mechanism is not self.design.mechanism:
-            self.mechanism = self.interval.mechanism = self.design.mechanism
-            self.account = self.account.of(self.mechanism, self.design.values)
-            self.field = FieldOnDuals(self.mechanism, self.rank)
-            self.effect = self.actuated.effect_of(self.mechanism)
-
-    def sloped(self, z: np.ndarray) -> None:
-        """Derivatives of the equations by the design."""
-        self.by_design, self.effect_slopes, tables, count = np.zeros((0, 0)), None, None, self.design.size
-        if count:
-            tables, more = self.design.derivatives(lambda m, values: self._of_design(z, m, values))
-            own, closing = self.nv * self.inputs, self.nodes.closing(self.mechanism, self.q, self.v, self.t).size
-            self.by_design, effect, left = np.split(more, [len(more) - own - closing, len(more) - closing])
-            self.effect_slopes = np.einsum("nmp,ksm->ksnp", effect.reshape(self.nv, self.inputs, count), self.u)
-            self.follow = self.nodes.follow(self.q, self.v, self.t, left.reshape(self.count + 1, -1, count))
-        self.tables = tables
-
-    def _of_design(self, z: np.ndarray, mechanism: Any, values: Mapping[str, Any]) -> np.ndarray:
-        """The cost, the limits, the forces of inputs and what is left of constraints, for other parameters and the same
-        motion."""
-        account, effect = self.account.of(mechanism, values), self.actuated.effect_of(mechanism)
-        left, limits = self.nodes.closing(mechanism, self.q, self.v, self.t), self.limited(account, self.course(z))
-        return np.concatenate([[self._cost_of(account, z)], limits, effect.ravel(), left.ravel()])
-
-    @property
-    def lost(self) -> bool:
-        """Whether a loop cannot be closed at a node."""
-        return not np.isfinite(self.q).all()
-
-    def course(self, z: np.ndarray) -> Course:
-        return Course(self.t, self.q, self.v, self.u[:, 0], float(z[self.time]))
-
-    # ------------------------------------------------------------ cost
-
-    def cost(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """The cost and its gradient."""
-        self.place(z)
-        if self.lost:
-            return np.nan, np.full(self.size, np.nan)
-        self.slope(z)
-        slope, share = np.zeros(self.size), self.interval.b[:, None]
-        for effort in self.account.efforts:
-            slope[self.at["u"]] += (2 * self.h[:, None, None] * share * effort.weight * self.u).reshape(self.count, -1)
-            slope[self.time] += float((self.shares[:, None, None] * share * effort.weight * self.u**2).sum())
-        slope[self.time] += sum(one.weight for one in self.account.durations)
-        for wish in self.account.wishes:
-            self._add_wish(z, wish, slope)
-        if self.design.size:
-            slope[self.time + 1 :] += self.by_design[0]
-        return self._cost_of(self.account, z), slope
-
-    def _cost_of(self, account: Account, z: np.ndarray) -> float:
-        """The cost of the motion that is placed, by an account."""
-        share, total = self.interval.b[:, None], sum(one.weight for one in account.durations) * float(z[self.time])
-        total += sum(float((self.h[:, None, None] * share * one.weight * self.u**2).sum()) for one in account.efforts)
-        for wish in account.wishes:
-            if always(wish):
-                r, _ = wish.quantity.numbers(account.tree, *self._flat_stages())
-                total += float(self._stage_shares() @ (wish.weight * r**2).sum(axis=1))
-            else:
-                r, _ = account._at(wish.quantity, nodes_of(wish.when, self.mesh), self.course(z))
-                total += float((wish.weight * r**2).sum())
-        return total
-
-    def _flat_stages(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times and states of all stages, one after the other."""
-        q, v = (x.reshape(-1, x.shape[-1]) for x in (self.interval.q, self.interval.v))
-        return self.stage_times.ravel(), q, v
-
-    def _stage_shares(self) -> np.ndarray:
-        """What each stage counts in integrals."""
-        return np.outer(self.h, self.interval.b).ravel()
-
-    def _add_wish(self, z: np.ndarray, wish: Any, slope: np.ndarray) -> None:
-        """Add the gradient of a wish."""
-        if not always(wish):
-            nodes = nodes_of(wish.when, self.mesh)
-            r, by = self.account._at(wish.quantity, nodes, self.course(z))
-            pull = np.einsum("km,kmc->kc", 2 * wish.weight * r, by @ self.by[nodes])
-            np.add.at(slope, self.at["node"][nodes], pull)
-            slope[self.time + 1 :] += np.einsum("km,kmc,kcp->p", 2 * wish.weight * r, by, self.follow[nodes])
-            return
-        interval, nv = self.interval, self.nv
-        r, by = wish.quantity.numbers(self.account.tree, *self._flat_stages())
-        shares = self._stage_shares()
-        pull = 2 * shares[:, None] * wish.weight * r
-        both = np.concatenate([interval.dq, interval.dv], axis=2).reshape(-1, 2 * nv, interval.columns)
-        columns = np.einsum("km,kmc,kcd->kd", pull, by, both).reshape(self.count, self.stages, -1).sum(axis=1)
-        slope[self.at["node"][:-1]] += np.einsum("kn,knm->km", columns[:, : 2 * nv], self.by[:-1])
-        slope[self.time + 1 :] += np.einsum("kn,knp->p", columns[:, : 2 * nv], self.follow[:-1])
-        slope[self.at["alpha"]] += columns[:, 2 * nv : -1]
-        slope[self.time] += float(self.shares @ columns[:, -1])
-        slope[self.time] += float(shares @ (wish.weight * r**2).sum(axis=1)) / float(z[self.time])
-
-    # ------------------------------------------------------------ equations
-
-    def rows(self, z: np.ndarray) -> np.ndarray:
-        """Equations of motion, of the ends of intervals, and limits."""
-        self.place(z)
-        if self.lost:
-            return np.full(self.row_count, np.nan)
-        off = np.take_along_axis(self.interval.ends(self.q[1:], self.v[1:])[0], self.nodes.rows[1:], axis=1)
-        return np.concatenate([self._motion().ravel(), off.ravel(), self.limited(self.account, self.course(z))])
-
-    def _motion(self) -> np.ndarray:
-        """What is left of the equations of motion: forces, or accelerations where there are springs and laws."""
-        interval = self.interval
-        if self.field is None:
-            Q = self.mechanism.inverse_dynamics(interval.q, interval.v, interval.alpha)
-            return np.asarray(Q - self.u @ self.effect.T)
-        return interval.alpha - self.field.accelerations(
-            self.stage_times, interval.q, interval.v, self.u @ self.effect.T
-        )
-
-    def _motion_slopes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Its derivatives by the columns of the interval, the inputs and the design."""
-        interval, nv, P = self.interval, self.nv, self.design.size
-        if self.field is None:
-            _, by = interval.forces()
-            return by, np.broadcast_to(-self.effect, (self.count, self.stages, nv, self.inputs)), by[..., :0]
-        shifts = np.zeros((self.count, self.stages, self.field.count, self.inputs + P))
-        shifts[..., -nv:, : self.inputs] = self.effect
-        if self.tables is not None and self.effect_slopes is not None:
-            shifts[..., :-nv, self.inputs :] = self.tables
-            shifts[..., -nv:, self.inputs :] = self.effect_slopes
-        state, more, rate = self.field.slopes(
-            self.stage_times, interval.q, interval.v, self.u @ self.effect.T, shifts, self.h.min()
-        )
-        by = -(state[..., :nv] @ interval.dq + state[..., nv:] @ interval.dv)
-        places = (self.mesh[:-1] / self.shares)[:, None] + interval.c
-        by[..., -1] -= rate * places[..., None]  # of laws of time
-        for i in range(self.stages):
-            own = 2 * nv + i * nv + np.arange(nv)
-            by[:, i, np.arange(nv), own] += 1.0
-        return by, -more[..., : self.inputs], -more[..., self.inputs :]
-
-    def slopes(self, z: np.ndarray) -> np.ndarray:
-        """The entries of the Jacobian, in the order of `places`."""
-        self.place(z)
-        if self.lost:
-            return np.full(self.entry_count, np.nan)
-        self.slope(z)
-        nv, by_node, follow = self.nv, self.by, self.follow
-        by, by_inputs, by_design = self._motion_slopes()
-        by_design = by_design + by[..., : 2 * nv] @ follow[:-1, None]
-        by = np.concatenate([by[..., : 2 * nv] @ by_node[:-1, None], by[..., 2 * nv :]], axis=-1)
-        by[..., -1] *= self.shares[:, None, None]
-        _, ends, following = self.interval.ends(self.q[1:], self.v[1:])
-        after = np.concatenate([by_node[1:], follow[1:]], axis=2)
-        after[:, :nv] = following @ after[:, :nv]
-        after, ends_design = np.split(after, [self.nodes.size], axis=2)
-        ends_design = ends_design + ends[..., : 2 * nv] @ follow[:-1]
-        ends = np.concatenate([ends[..., : 2 * nv] @ by_node[:-1], ends[..., 2 * nv :]], axis=-1)
-        ends[..., -1] *= self.shares[:, None]
-        chosen = [np.take_along_axis(x, self.nodes.rows[1:, :, None], axis=1) for x in (ends, after, ends_design)]
-        limits = self.limit_slopes(self.course(z), self.by_design[1:])
-        return np.concatenate([x.ravel() for x in (by, by_inputs, by_design, *chosen, *limits)])
-
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns of the entries."""
-        nv, s, K, own = self.nv, self.stages, self.count, self.nodes.size
-        local = np.concatenate([self.at["node"][:-1], self.at["alpha"], np.full((K, 1), self.time)], axis=1)
-        first = np.arange(K * s * nv).reshape(K, s, nv)
-        second = K * s * nv + np.arange(K * own).reshape(K, own)
-        u = self.at["u"].reshape(K, s, 1, self.inputs)
-        designed = self.time + 1 + np.arange(self.design.size)
-        pairs = [
-            np.broadcast_arrays(first[..., None], local[:, None, None]),
-            np.broadcast_arrays(first[..., None], u),
-            np.broadcast_arrays(first[..., None], designed),
-            np.broadcast_arrays(second[..., None], local[:, None]),
-            np.broadcast_arrays(second[..., None], self.at["node"][1:, None]),
-            np.broadcast_arrays(second[..., None], designed),
-            *self.limit_places(K * s * nv + K * own),
-        ]
-        return tuple(np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))  # type: ignore[return-value]
-
-    def program(self, guess: Any, duration: tuple[float, float, float]) -> tuple[Program, np.ndarray]:
-        """The program, and the variables to begin with."""
-        path = self.guessed(guess, duration[1])
-        self.lay_out(path, duration[1], self.stages * (self.nv + self.inputs))
-        return self._program(duration), self.start(path, duration[1])
-
-    def begun(self, start: Refined, duration: tuple[float, float, float]) -> tuple[Program, np.ndarray]:
-        """The same from a motion on a coarser mesh."""
-        self._take_design()
-        self.lay_out(start.q, float(start.rest[0]), self.stages * (self.nv + self.inputs))
-        z = np.zeros(self.size)
-        z[self.at["node"]], z[self.at["inner"]] = self.nodes.variables(start.v), start.inner
-        z[self.time :] = start.rest
-        return self._program(duration), z
-
-    def _program(self, duration: tuple[float, float, float]) -> Program:
-        low, high = self.box(duration)
-        low[self.at["u"]], high[self.at["u"]] = (np.tile(x, self.stages) for x in self.bounds)
-        self.equations = self.count * (self.stages * self.nv + self.nodes.size)
-        least, most = self.edges(self.equations)
-        places = self.places()
-        self.row_count, self.entry_count = len(least), len(places[0])
-        return Program(self.cost, self.rows, self.slopes, places, low, high, least, most)
-
-    def result(self, solution: ProgramEnd, tolerance: float) -> CollocatedMotion:
-        """The motion, if it satisfies everything."""
-        z = solution.z
-        self.place(z)
-        if self.lost:
-            raise no_motion(solution.iterations)
-        cost, course = self.cost(z)[0], self.course(z)
-        scale = 1.0
-        if self.field is None:
-            scale = float(np.abs(self.interval.forces()[0]).max(initial=0.0)) or 1.0
-        off = float(np.abs(self.rows(z)[: self.equations]).max()) / scale
-        found = self.require(course, off, tolerance, solution)
-        return CollocatedMotion(
-            *(course.t, course.q, course.v, self.u, self.stage_times, cost, found, solution.iterations),
-            *(not solution.problem, self.design.found(), self.design.values, self.account),
-        )

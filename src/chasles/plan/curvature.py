@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chasles.plan.account import Account, Course, Quadratic
     from chasles.plan.held_steps import HeldSteps
 
-TINY = 1e-6  # of a difference, of numbers of size one: Hessians need not be better
+DIFFERENCE = 1e-6  # of a difference, of numbers of size one: Hessians need not be better
 
 
 def add_curvature(
@@ -30,29 +30,28 @@ def add_curvature(
     found = np.empty((steps.count, n + m, n + m))
     units = np.concatenate([steps.dynamics.units[:-1], np.full(m, 1.0 + np.abs(inputs).max())])
     for k in range(n + m):
-        size = TINY * units[k]
+        size = DIFFERENCE * units[k]
         change = np.zeros(n + m)
         change[k] = size
         there = steps.derivatives(steps.moved(points[:-1], change[:n]), inputs + change[n:], h)
         found[:, k] = np.einsum("si,sij->sj", slopes[1:, :n], np.concatenate(there, axis=2) - first) / size
     found = 0.5 * (found + found.transpose(0, 2, 1))
-    cost.xx[:-1, :n, :n] += found[:, :n, :n]
-    cost.ux[:, :, :n] += found[:, n:, :n]
-    cost.uu += found[:, n:, n:]
 
     def moved(change: np.ndarray) -> Course:
-        q, v = steps.split(steps.moved(points, change))
-        return replace(course, q=q, v=v)
+        q, v = steps.split(steps.moved(points, change[:n]))
+        return replace(course, q=q, v=v, u=inputs + change[n:])
 
-    cost.xx[:, :n, :n] += account.bends(course, moved, units[:n])
+    cost.add(np.arange(steps.count), 1, n, None, found)
+    account.add_bends(cost, course, moved, units)
+    cost.fold(A, B)
 
 
-def bend_of(slopes: Any, pull: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """pᵀ ∂²r (nodes, n, n) of a quantity; slopes: its first derivatives (nodes, m, n) after a change of the states."""
-    n = len(units)
-    first = slopes(np.zeros(n))
-    found = np.empty((len(pull), n, n))
-    for k in range(n):
-        size = TINY * units[k]
-        found[:, k] = np.einsum("km,kmn->kn", pull, slopes(size * np.eye(n)[k]) - first) / size
+def bend_of(slopes: Any, pull: np.ndarray, units: np.ndarray, own: int) -> np.ndarray:
+    """pᵀ ∂²r (nodes, own, own) of a quantity; slopes: its first derivatives (nodes, m, own) after a change of the
+    states and inputs by the first `own` of their units."""
+    first = slopes(np.zeros(len(units)))
+    found = np.empty((len(pull), own, own))
+    for k in range(own):
+        size = DIFFERENCE * units[k]
+        found[:, k] = np.einsum("km,kmn->kn", pull, slopes(size * np.eye(len(units))[k]) - first) / size
     return 0.5 * (found + found.transpose(0, 2, 1))

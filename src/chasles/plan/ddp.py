@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.plan.account import Account, Course, Quadratic
+from chasles.integrate.stepper import Attention
+from chasles.plan.account import Account, Course, Quadratic, sides_of
 from chasles.plan.curvature import add_curvature
 from chasles.plan.held_steps import HeldSteps
 from chasles.plan.riccati import backward
@@ -72,6 +73,7 @@ class Ddp:
         self.history: list[Iteration] = []
         self.damping, self.waiting, self.patience = 0.0, 2, 0
         self.near = 0.0
+        self.attention = Attention()  # to Ctrl-C
         self.policy: Policy | None = None
 
     def hold(self) -> bool:
@@ -109,6 +111,7 @@ class Ddp:
             larger = np.zeros((len(A), n + 1, n + 1))
             larger[:, :n, :n], larger[:, :n, n], larger[:, n, n] = A, rate, 1.0
             A, B = larger, np.concatenate([B, np.zeros((len(B), 1, B.shape[2]))], axis=1)
+        cost.fold(A, B)
         return A, B, cost, chosen
 
     def newton_policy(
@@ -120,7 +123,8 @@ class Ddp:
         if self.steps.closed or self.waiting >= 0:
             return None
         A, B, cost, chosen = model
-        more = replace(cost, xx=np.zeros_like(cost.xx), uu=np.zeros_like(cost.uu), ux=np.zeros_like(cost.ux))
+        names = ("xx", "uu", "ux", "cross")
+        more = replace(cost, **{name: np.zeros_like(getattr(cost, name)) for name in names})
         course = self.course(points, inputs, self.duration)
         add_curvature(self.steps, self.account, course, points, inputs, (A, B), slopes, more)
         for part in PARTS:
@@ -203,6 +207,8 @@ class Ddp:
         merit = self.account.merit(self.course(points, inputs, self.duration))
         first, self.damping = abs(merit), 0.0
         for number in range(most):
+            if self.attention.called:
+                break
             model = self.model(points, inputs)
             if not self.history:
                 self._set_stiffness(model, points, inputs)
@@ -272,11 +278,13 @@ class Ddp:
         least_cost = OUTWEIGH * self.account.motion_cost(course)  # the duration waits for the limits
         scales = self.account.scales(course, self.units)
         for one, scale in zip(self.account.restraints, scales, strict=True):
-            values, slopes = self.account._at(one.limit.quantity, one.nodes, course)
+            values, slopes = self.account.at_limit(one, course)
+            slopes, by_inputs = np.split(slopes, [len(self.units)], axis=2)
+            nodes, _ = sides_of(one.nodes, one.limit.sides)
             if basis is not None:
-                slopes = slopes @ basis[one.nodes]
-            own_reach = reach[one.nodes][:, : slopes.shape[2], : slopes.shape[2]]
-            moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes)
+                slopes = slopes @ basis[nodes]
+            own_reach = reach[nodes][:, : slopes.shape[2], : slopes.shape[2]]
+            moved = np.einsum("kmi,kij,kmj->km", slopes, own_reach, slopes) + (by_inputs**2).sum(axis=2)
             least = moved[moved > 1e-9 * moved.max(initial=0.0)]
             one.stiffness = STIFF_FIRST * price / float(np.median(least)) if least.size else price
             violated = one.off(values)
@@ -297,5 +305,6 @@ def _reduced(cost: Quadratic, basis: np.ndarray, extra: int) -> Quadratic:
     full[:, np.arange(n, n + extra), np.arange(m, m + extra)] = 1.0
     turned = full.transpose(0, 2, 1)
     return Quadratic(
-        *((turned @ cost.x[..., None])[..., 0], cost.u, turned @ cost.xx @ full, cost.uu, cost.ux @ full[:-1])
+        *((turned @ cost.x[..., None])[..., 0], cost.u, turned @ cost.xx @ full, cost.uu, cost.ux @ full[:-1]),
+        cost.cross @ full[1:],
     )

@@ -12,6 +12,7 @@ from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.sensitivities import numbers_of
 
@@ -19,7 +20,7 @@ from chasles.simulation.sensitivities import numbers_of
 class Variant(Family):
     """A system as a function of parameters that tells which ones a mechanism was made with last."""
 
-    made: Mapping[str, np.ndarray]
+    chosen: Mapping[str, np.ndarray]
 
     def __init__(self, system: Callable[..., Any], parameters: Mapping[str, Any], before: Variant | None = None):
         """before: the same with other values, whose derivatives were looked at: whether the system is smooth."""
@@ -27,10 +28,10 @@ class Variant(Family):
         super().__init__(system, parameters)
 
     def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
-        self.made = {**self.values, **changed}
+        self.chosen = {**self.values, **changed}
         if self.before is None:
             return super().mechanism(changed)
-        made = self.build(**{name: value if value.ndim else float(value) for name, value in self.made.items()})
+        made = self.build(**{name: value if value.ndim else float(value) for name, value in self.chosen.items()})
         system, base = made if isinstance(made, System) else made.system, self.before.base
         if isinstance(base, ClosedMechanism):
             return ClosedMechanism(system, base.cut, sprung=self.sprung)
@@ -41,11 +42,14 @@ class Variant(Family):
         own = super().size(name, index)
         return own if self.before is None else max(own, self.before.size(name, index))
 
-    def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        self.made = self.values
-        if self.before is None:
-            return super().derivative(name, index, function)
-        return self.differenced(name, index, function)
+    @property
+    def known_smooth(self) -> bool:  # type: ignore[override]
+        """Whether the first design was looked at."""
+        return self.before is not None
+
+    def of_base(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        self.chosen = self.values
+        return super().of_base(function)
 
 
 class DesignedSystem:
@@ -68,10 +72,8 @@ class DesignedSystem:
         else:
             if not self.names:
                 raise ValueError(f"{CALLER}: the system is a function; give its parameters, with values to begin with")
-            try:
+            with spoken_by(CALLER, "sensitivities"):
                 self.family = Variant(system, self.given)
-            except ValueError as error:
-                raise ValueError(str(error).replace("sensitivities", CALLER, 1)) from error
         shapes = {name: np.shape(value) for name, value in self.given.items()}
         self.sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
         self.shapes, self.size = shapes, sum(self.sizes.values())
@@ -159,12 +161,8 @@ class DesignedSystem:
         """By the parameters: of the tables of the mechanism, and of further numbers f(mechanism, values); (numbers,
         parameters) each."""
         assert self.family is not None
-        family, columns = self.family, []
-        for name in self.names:
-            for k in range(self.sizes[name]):
-                try:
-                    columns.append(family.table_derivative(name, k, numbers_of, lambda m: more(m, family.made)))
-                except ValueError as error:
-                    raise ValueError(str(error).replace("sensitivities", CALLER, 1)) from error
-        found, count = np.stack(columns, axis=-1), len(numbers_of(family.base))
+        family = self.family
+        with spoken_by(CALLER, "sensitivities"):
+            found = family.table_derivatives(self.names, numbers_of, lambda m: more(m, family.chosen))
+        count = len(numbers_of(family.base))
         return found[:count], found[count:]

@@ -91,3 +91,31 @@ def roll_tangents(space, method, times, h, points, forces, seeds, shifts, tangen
             for i in range(n):
                 for j in range(width):
                     tangents[k, i, first + j] = parts[4][WIDTH * i + 1 + j]
+
+
+@kernel(entry=True)
+def field_tangents(times, points, forces, seeds, shifts, forced, found, y, out, address, p, places):
+    """A field at points (states, n) under forces (states, nv) in found[..., 0], and behind it its derivatives along
+    seeds (states, n, m) of the points, shifts (count, m) of what it reads, and changes (states, nv, m) of the forces.
+    Duals of what it reads are at `places`, forces last; y and out are rooms."""
+    z, n, nv = dual_zero(), points.shape[1], forces.shape[1]
+    count, m = shifts.shape[0], seeds.shape[2]
+    for first in range(0, max(m, 1), TANGENTS):
+        width = min(TANGENTS, m - first)
+        for i in range(count):
+            for j in range(TANGENTS):
+                p[places[i] + 1 + j] = shifts[i, first + j] if j < width else 0.0
+        for k in range(points.shape[0]):
+            for i in range(nv):
+                p[places[count + i]] = forces[k, i]
+                for j in range(TANGENTS):
+                    p[places[count + i] + 1 + j] = forced[k, i, first + j] if j < width else 0.0
+            for i in range(n):
+                y[WIDTH * i] = points[k, i]
+                for j in range(TANGENTS):
+                    y[WIDTH * i + 1 + j] = seeds[k, i, first + j] if j < width else 0.0
+            call(address, times[k], y, p, out, 0, n, n, z)
+            for i in range(found.shape[1]):
+                found[k, i, 0] = out[WIDTH * i]
+                for j in range(width):
+                    found[k, i, 1 + first + j] = out[WIDTH * i + 1 + j]

@@ -24,7 +24,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from chasles.simulation.tree.tangent import TangentTables
 
 STRETCH = 1e-2  # of a step, over which its result is differenced by its size

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.plan.account import Account, names_of
+from chasles.plan.account import Account, always_of, names_of
 from chasles.plan.quantities import CALLER
-from chasles.plan.terms import ALWAYS, MotionLimit
+from chasles.plan.terms import MotionLimit
 from chasles.relative.loop.closed import ClosedMechanism
 
 if TYPE_CHECKING:
-    from chasles.plan.collocation import Collocation
+    from chasles.plan.collocation_program import Collocation
 
 
 def polynomials(points: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -61,14 +61,14 @@ def require_refinement(refine: Any) -> None:
 def require_between(account: Account, refine: float | None) -> None:
     """ValueError for what is given at each node alone: there is no cost between nodes, and other meshes have others."""
     for wish in account.wishes:
-        if always(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
+        if always_of(wish) and np.ndim(getattr(wish.quantity, "target", ())) == 2:
             raise ValueError(
                 f"{CALLER}: {wish.quantity.name} has a target for each node, and collocate tracks between nodes too; "
                 "give a function of time, or the nodes by when="
             )
     for one in account.restraints:
         given = (getattr(one.limit.quantity, "target", ()), one.limit.low, one.limit.high)
-        if refine is not None and always(one.limit) and max(map(np.ndim, given)) == 2:
+        if refine is not None and always_of(one.limit) and max(map(np.ndim, given)) == 2:
             raise ValueError(
                 f"{CALLER}: {one.limit.quantity.name} is limited by numbers for each node, and refine adds nodes; "
                 "give one number, a function of time, or the nodes by when="
@@ -81,10 +81,5 @@ def always_limits(account: Account) -> list[tuple[str, MotionLimit]]:
     return [
         (name, limit)
         for name, limit in every
-        if always(limit) and max(map(np.ndim, (getattr(limit.quantity, "target", ()), limit.low, limit.high))) < 2
+        if always_of(limit) and max(map(np.ndim, (getattr(limit.quantity, "target", ()), limit.low, limit.high))) < 2
     ]
-
-
-def always(wish: Any) -> bool:
-    """Whether a wish or a limit is one along the whole motion."""
-    return isinstance(wish.when, str) and wish.when == ALWAYS

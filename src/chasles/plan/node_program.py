@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.plan.account import Account, Course, violated
+from chasles.plan.account import Account, Course, sides_of, violated
 from chasles.plan.design import DesignedSystem
+from chasles.plan.first_path import path_to_goals
 from chasles.plan.nodes import LoopNodes, TreeNodes
-from chasles.plan.nonlinear import ProgramEnd
-from chasles.plan.outcome import InfeasibleError
+from chasles.plan.nonlinear import STOPPED, ProgramEnd
+from chasles.plan.outcome import InfeasibleError, warn_stopped
 from chasles.plan.planner import numbers_of_guess
 from chasles.plan.quantities import CALLER
 from chasles.relative.loop.closed import ClosedMechanism
@@ -50,6 +51,8 @@ class NodeProgram:
 
     nodes: TreeNodes | LoopNodes
     at: dict[str, np.ndarray]  # where the variables of nodes and of intervals are
+    units: np.ndarray  # of (δ, δv), and more
+    rough: int | None = None  # iterations before the program has its Hessian; none: it never has
     _last: np.ndarray | None = None  # the variables that all is placed for
     follow: np.ndarray  # (δ, δv) at the nodes by the design, (nodes, 2 nv, parameters)
     _sloped = False  # whether derivatives are, too
@@ -97,7 +100,7 @@ class NodeProgram:
     def guessed(self, guess: ArrayLike | None, duration: float) -> np.ndarray:
         """Coordinates at the nodes that δ is counted from."""
         if guess is None:
-            return np.tile(self.first[0], (self.count + 1, 1))
+            return path_to_goals(self.account, self.first[0], self.times(duration), self.units[: self.nv])
         value = numbers_of_guess(guess)
         if value.shape != (self.count + 1, self.mechanism.nq) or not np.isfinite(value).all():
             raise ValueError(
@@ -156,9 +159,13 @@ class NodeProgram:
         `by_design` has those at the same motion."""
         found, parts = [], [by_design[:0]]
         for one in self.account.restraints:
-            slopes = self.account._at(one.limit.quantity, one.nodes, course)[1]
-            found.append(slopes @ self.by[one.nodes])
-            parts.append(np.concatenate(slopes @ self.follow[one.nodes]))
+            slopes = self.account.at_limit(one, course)[1]
+            if one.driven:
+                own, following = self.driven_slopes(slopes, one.nodes, one.limit.sides)
+            else:
+                own, following = slopes @ self.by[one.nodes], slopes @ self.follow[one.nodes]
+            found.append(own)
+            parts.append(following.reshape(one.low.size, self.design.size))
         return [*found, by_design + np.concatenate(parts) if self.design.size else by_design]
 
     def limit_places(self, row: int) -> list[Any]:
@@ -166,11 +173,23 @@ class NodeProgram:
         pairs, first = [], row
         for one in self.account.restraints:
             own = row + np.arange(one.low.size).reshape(one.low.shape)
-            pairs.append(np.broadcast_arrays(own[..., None], self.at["node"][one.nodes][:, None]))
+            columns = self.driven_places(one.nodes, one.limit.sides) if one.driven else self.at["node"][one.nodes]
+            pairs.append(np.broadcast_arrays(own[..., None], columns[:, None]))
             row += one.low.size
         designed = self.time + 1 + np.arange(self.design.size)
         pairs.append(np.broadcast_arrays(np.arange(first, row)[:, None], designed))
         return pairs
+
+    def driven_slopes(self, slopes: np.ndarray, steps: np.ndarray, sides: int) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by the variables and by the design of numbers with slopes by (δ, δv, u) in steps."""
+        n, (nodes, _) = 2 * self.nv, sides_of(steps, sides)
+        by_node, following = slopes[..., :n] @ self.by[nodes], slopes[..., :n] @ self.follow[nodes]
+        return np.concatenate([by_node, slopes[..., n:]], axis=2), following
+
+    def driven_places(self, steps: np.ndarray, sides: int) -> np.ndarray:
+        """The variables that these numbers change with, (numbers at once, variables)."""
+        nodes, own = sides_of(steps, sides)
+        return np.concatenate([self.at["node"][nodes], self.at["inner"][own]], axis=1)
 
     def edges(self, equations: int) -> tuple[np.ndarray, np.ndarray]:
         """Least and most of all rows: equations first, then limits."""
@@ -206,6 +225,9 @@ class NodeProgram:
         wrong = {name: off for (name, off), size in zip(found.items(), sizes, strict=True) if not off <= enough * size}
         if not equations <= enough:
             wrong["equations of motion"] = equations
+        if solution.problem == STOPPED:
+            warn_stopped(solution.iterations, wrong)
+            return found | wrong
         if wrong:
             listed = "; ".join(f"{name} by {off:.4g}" for name, off in wrong.items())
             raise InfeasibleError(

@@ -34,6 +34,15 @@ def warn_unsettled(iterations: int, why: str) -> None:
     )
 
 
+def warn_stopped(iterations: int, wrong: dict[str, float]) -> None:
+    """Warn of what there was when Ctrl-C came."""
+    listed = "; ".join(f"{name} by {off:.3g}" for name, off in wrong.items())
+    warn(
+        f"plan: stopped by Ctrl-C after {iterations} iterations; the best motion so far is no minimum"
+        + (f", and violates its limits: {listed}" if listed else "")
+    )
+
+
 def warn_coarse(held: Any, points: np.ndarray, inputs: np.ndarray, h: float) -> None:
     """Warn of steps that are so long that the motion is not one of the system."""
     off = held.off_halves(points, inputs, h)

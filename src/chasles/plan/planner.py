@@ -14,7 +14,7 @@ from chasles.model.system import System
 from chasles.plan.account import Account, violated
 from chasles.plan.ddp import STIFF_FACTOR, STIFF_MOST, Ddp
 from chasles.plan.held_steps import HeldSteps, InputRange
-from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_coarse, warn_unsettled
+from chasles.plan.outcome import InfeasibleError, PlannedMotion, warn_coarse, warn_stopped, warn_unsettled
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
 from chasles.relative.loop.closed import ClosedMechanism
@@ -73,8 +73,12 @@ def optimize(
         k = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise ValueError(f"{CALLER}: the motion under the guess is not finite from step {k} on; give another guess")
     account.require_finite(solver.course(points, inputs, length[1]))
-    points, inputs, off, settled = _solve(solver, points, inputs, tolerance, iterations)
-    if not settled:
+    with solver.attention:
+        points, inputs, off, settled = _solve(solver, points, inputs, tolerance, iterations)
+        stopped, solver.attention.called = solver.attention.called, False
+    if stopped and not settled:
+        warn_stopped(len(solver.history), {name: x for name, x in off.items() if x > tolerance})
+    elif not settled:
         warn_unsettled(len(solver.history), "the iterations were not enough")
     warn_coarse(held, points, inputs, solver.duration / held.count)
     course = solver.course(points, inputs, solver.duration)
@@ -110,7 +114,11 @@ def _solve(
             free = solver.release()
         elif not restraints or (near and (off <= tolerance).all()):
             return points, inputs, violated(restraints, values), settled
-        if left <= 0 or any(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True)):
+        if (
+            left <= 0
+            or solver.attention.called
+            or any(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True))
+        ):
             break
         for one, r, amount in zip(restraints, values, off, strict=True):
             one.multipliers = one.push(r)
@@ -119,7 +127,7 @@ def _solve(
         before = float(off.max())
     found = violated(restraints, values)
     names = [name for name, amount in zip(found, off, strict=True) if amount > tolerance]
-    if not names:
+    if not names or solver.attention.called:
         return points, inputs, found, False
     listed = "; ".join(f"{name} by {found[name]:.4g}" for name in names)
     raise InfeasibleError(
@@ -260,7 +268,7 @@ def _holding(held: HeldSteps) -> np.ndarray:
 def require_start(account: Account, begin: float, q: np.ndarray, v: np.ndarray) -> None:
     """Refuse limits that the start violates, which no input can change."""
     for one in account.restraints:
-        if 0 not in one.nodes:
+        if one.driven or 0 not in one.nodes:
             continue
         r = account._numbers(one.limit.quantity, np.array([begin]), q[None], v[None])[0]
         at = int(np.argmax(one.nodes == 0))

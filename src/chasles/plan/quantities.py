@@ -20,17 +20,20 @@ from chasles.lie import pose as pose_group
 from chasles.lie import s3
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
+from chasles.simulation.actuation import Actuation
 from chasles.simulation.start.values import by_name
 
-Numbers = tuple[np.ndarray, np.ndarray]  # (nodes, m) and (nodes, m, 2 nv)
+Numbers = tuple[np.ndarray, np.ndarray]  # (nodes, m) and (nodes, m, 2 nv), or with inputs (nodes, m, 2 nv + inputs)
 CALLER = "plan"
+INPUTS = "u"  # what functions call them
 TINY = 1e-30  # of a complex step: what is below rounding does no harm
 
 
 class MotionQuantity(ABC):
-    """Numbers of a motion at its nodes."""
+    """Numbers of a motion at its nodes; of a `driven` one in its steps, as they are functions of the inputs too."""
 
     name = ""
+    driven = False
 
     def prepare(self, mechanism: Any) -> None:  # noqa: B027  # most have nothing to refuse
         """Refuse what the mechanism has not."""
@@ -44,8 +47,10 @@ class MotionQuantity(ABC):
         return False
 
     @abstractmethod
-    def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
-        """The numbers at nodes, and their derivatives by (δ, δv)."""
+    def numbers(
+        self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None
+    ) -> Numbers:
+        """The numbers at nodes, and their derivatives by (δ, δv), with inputs by (δ, δv, u)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,9 @@ class FramePlace(MotionQuantity):
     def _wanted(self, t: np.ndarray) -> np.ndarray:
         return np.asarray(self.target(t) if callable(self.target) else self.target, dtype=float)
 
-    def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
+    def numbers(
+        self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None
+    ) -> Numbers:
         wanted, poses, J = self._wanted(t), mechanism.poses(q, self.frame), mechanism.jacobian(q, self.frame)
         if wanted.ndim == 2 and len(wanted) != len(t):
             raise ValueError(
@@ -124,7 +131,9 @@ class Posture(MotionQuantity):
                 full[key] = check(CALLER, given) if key == "q" else check(CALLER, "v", given)
         return full["q"], full["v"], np.flatnonzero(counted)
 
-    def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
+    def numbers(
+        self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None
+    ) -> Numbers:
         wanted_q, wanted_v, counted = self._targets(mechanism)
         nv, off = mechanism.nv, np.concatenate([mechanism.difference(q, wanted_q), v - wanted_v], axis=-1)
         slopes = np.tile(np.eye(2 * nv), (len(t), 1, 1))
@@ -159,7 +168,9 @@ class JointNumber(MotionQuantity):
     def straight(self, mechanism: Any) -> bool:
         return True
 
-    def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
+    def numbers(
+        self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None
+    ) -> Numbers:
         own, nv = mechanism.tree.velocities[self.joint], mechanism.nv
         shift = nv if self.rate else 0
         values = v[:, own] if self.rate else q[:, mechanism.tree.coordinates[self.joint]]
@@ -167,20 +178,70 @@ class JointNumber(MotionQuantity):
         return values, np.tile(slopes, (len(t), 1, 1))
 
 
+class InputSum(MotionQuantity):
+    """Sums of the inputs with weights: of all of them, in their order, or of some by name."""
+
+    driven = True
+
+    def __init__(self, weights: Any, name: str):
+        self.weights, self.name = weights, name
+
+    def prepare(self, mechanism: Any) -> None:
+        actuation = Actuation.of_tree(mechanism)
+        weights = np.eye(actuation.inputs) if self.weights is None else self.weights
+        alone = isinstance(weights, Mapping) or not any(map(np.iterable, weights))
+        try:
+            rows = [actuation.read(row, "these are") for row in ([weights] if alone else weights)]
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{CALLER}: the weights of {self.name}; expected a number for each input, rows of them, or weights by "
+                f"name: {str(error).removeprefix('simulate: ')}"
+            ) from None
+        self.rows = np.array(rows)
+
+    def straight(self, mechanism: Any) -> bool:
+        return True
+
+    def numbers(
+        self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None
+    ) -> Numbers:
+        assert u is not None
+        still = np.zeros((len(self.rows), 2 * mechanism.nv))
+        return u @ self.rows.T, np.tile(np.concatenate([still, self.rows], axis=1), (len(t), 1, 1))
+
+
 @dataclass(frozen=True)
 class FunctionOf(MotionQuantity):
-    """A function f(t, q, v) of all nodes at once, with derivatives by complex steps."""
+    """A function f(t, q, v) of all nodes at once, or f(t, q, v, u), with derivatives by complex steps."""
 
     function: Callable[..., Any]
     name: str = "function"
 
+    def _takes(self) -> list[str]:
+        """Names that it takes behind t, q and v."""
+        try:
+            return list(signature(self.function).parameters)[3:]
+        except (TypeError, ValueError):  # what is compiled tells no names
+            return []
+
+    @property
+    def driven(self) -> bool:  # type: ignore[override]
+        return INPUTS in self._takes()
+
     def given(self, design: Mapping[str, Any]) -> MotionQuantity:
         """With those parameters that the function takes behind t, q and v."""
-        takes = list(signature(self.function).parameters)[3:]
+        takes = self._takes()
+        if INPUTS in takes and INPUTS in design:
+            raise ValueError(
+                f"{CALLER}: {self.name} takes {INPUTS!r}, which is a parameter of the design and the name of the "
+                "inputs; give the parameter another name"
+            )
         return replace(self, function=partial(self.function, **{key: design[key] for key in takes if key in design}))
 
-    def _values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        found = np.asarray(self.function(t, q, v))
+    def _values(self, t: np.ndarray, x: np.ndarray, nq: int, nv: int) -> np.ndarray:
+        """Of states with the inputs behind them."""
+        more = {INPUTS: x[:, nq + nv :]} if x.shape[1] > nq + nv else {}
+        found = np.asarray(self.function(t, x[:, :nq], x[:, nq : nq + nv], **more))
         found = found[:, None] if found.ndim == 1 else found
         if found.ndim != 2 or len(found) != len(t):
             raise ValueError(
@@ -189,14 +250,18 @@ class FunctionOf(MotionQuantity):
             )
         return found
 
-    def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
-        values, nq, nv = self._values(t, q, v).astype(float), mechanism.nq, mechanism.nv
-        rates = np.empty((*values.shape, nq + nv))
-        for k in range(nq + nv):
-            x = np.concatenate([q, v], axis=1).astype(complex)
+    def numbers(
+        self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None
+    ) -> Numbers:
+        nq, nv = mechanism.nq, mechanism.nv
+        all_of = np.concatenate([q, v] if u is None or not self.driven else [q, v, u], axis=1)
+        values = self._values(t, all_of, nq, nv).astype(float)
+        rates = np.empty((*values.shape, all_of.shape[1]))
+        for k in range(all_of.shape[1]):
+            x = all_of.astype(complex)
             x[:, k] += 1j * TINY
             try:
-                rates[..., k] = self._values(t, x[:, :nq], x[:, nq:]).imag / TINY
+                rates[..., k] = self._values(t, x, nq, nv).imag / TINY
             except TypeError as error:
                 raise TypeError(f"{CALLER}: {self.name} does not take complex numbers: {error}") from error
         turned = mechanism.tables.configuration.lift(q[:, None], np.eye(nv)[None])  # (nodes, nv, nq)
@@ -223,8 +288,15 @@ def speed(name: str) -> MotionQuantity:
     return JointNumber(name, True)
 
 
-def quantity(function: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], name: str = "function") -> MotionQuantity:
+def inputs(weights: Any = None, name: str = "inputs") -> MotionQuantity:
+    """Sums of the inputs with weights: a row, rows, or weights by name, {"left": 1.0, "right": -1.0}; by default the
+    inputs themselves. They hold in steps."""
+    return InputSum(weights, name)
+
+
+def quantity(function: Callable[..., Any], name: str = "function") -> MotionQuantity:
     """Numbers f(t, q, v) of all nodes at once, t (nodes,), q (nodes, nq), v (nodes, nv), of operations that take
-    complex numbers too: these give the derivatives. With parameters of a design it may take some of them behind v, by
+    complex numbers too: these give the derivatives. A function f(t, q, v, u) takes the inputs u (steps, inputs) too,
+    with the states at the starts of the steps. With parameters of a design it may take some of them behind v, by
     name."""
     return FunctionOf(function, name)

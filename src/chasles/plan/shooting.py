@@ -13,8 +13,9 @@ from chasles.constraint.errors import AssemblyError
 from chasles.plan.account import Account, Course
 from chasles.plan.design import DesignedSystem
 from chasles.plan.held_steps import HeldSteps
+from chasles.plan.hessian import ShootingHessian
 from chasles.plan.node_program import NodeProgram, no_motion, require_timeless
-from chasles.plan.nonlinear import Program, ProgramEnd, require_solver, solved
+from chasles.plan.nonlinear import ROUGH, STOPPED, Program, ProgramEnd, require_solver, rough_iterations, solved
 from chasles.plan.outcome import PlannedMotion, warn_coarse, warn_unsettled
 from chasles.plan.planner import (
     bounds_of,
@@ -51,14 +52,16 @@ def shoot(
     tolerance: float = 1e-9,
     iterations: int = 3000,
     solver: str = "auto",
+    hessian: str = "auto",
 ) -> PlannedMotion:
     """Find the inputs, constant in each of `steps` equal steps, that minimize costs within limits, by multiple
     shooting.
 
     Costs, limits and bounds of inputs as in `optimize`, and the same steps. guess: coordinates at the nodes
-    (steps + 1, nq); by default the start, everywhere, or the motion under `inputs`, if these are given. inputs: those
+    (steps + 1, nq); by default as in `collocate`, or the motion under `inputs`, if these are given. inputs: those
     to begin with, (steps, inputs). solver: "ipopt" (needs the package ipyopt or cyipopt), "scipy", or "auto": the first
-    that there is.
+    that there is. hessian: for Ipopt, "approximate" from gradients, "exact", which takes longer iterations, or "auto":
+    exact ones if approximate ones do not end soon.
 
     parameters: names and values to begin with of a design; then `system` is a function of them that returns a System,
     and the best values are found together with the motion, within `bounds`, {name: (low, high)}. The plan has them as
@@ -76,6 +79,7 @@ def shoot(
     if length[0] < length[2]:
         require_timeless(held.mechanism, held.split(held.first)[0], begin, end)
     task = Shooting(held, account, bounds_of(held, low, high), design, (q, v))
+    task.rough = rough_iterations(hessian, bool(design.size), ROUGH)
     program, z = task.program(guess, inputs, length)
     return task.result(solved(program, z, tolerance, iterations, solver), tolerance)
 
@@ -89,7 +93,7 @@ class Shooting(NodeProgram):
         """given: q and v of the start, as they were given."""
         first = held.split(held.first)
         super().__init__(account, first, held.start, bounds, design, given)
-        self.held, self.inputs = held, held.inputs
+        self.held, self.inputs, self.units = held, held.inputs, held.dynamics.units
         self.price = Account(
             held.mechanism, held.count, held.inputs, [*account.efforts, *account.durations, *account.wishes], []
         )
@@ -161,6 +165,15 @@ class Shooting(NodeProgram):
         left = self.nodes.closing(mechanism, self.q, self.v, self.t)
         return np.concatenate([[account.cost(course)], self.limited(account, course), effect.ravel(), left.ravel()])
 
+    @property
+    def lost(self) -> bool:
+        """Whether a loop cannot be closed at a node, or a step has no finite result."""
+        return self.off is None
+
+    def places_of(self, wish: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The nodes of a wish, or its steps, what each counts, and whether it is steps."""
+        return *self.account._weights(wish, float(self.h * self.count)), wish.quantity.driven
+
     def course(self, z: np.ndarray) -> Course:
         return Course(self.t, self.q, self.v, self.u, float(z[self.time]))
 
@@ -227,9 +240,13 @@ class Shooting(NodeProgram):
         z[self.at["inner"]] = u
         low, high = self.box(duration)
         low[self.at["inner"]], high[self.at["inner"]] = self.bounds
-        self.least, most = self.edges(self.count * self.nodes.size)
+        self.equations, self.timed = self.count * self.nodes.size, duration[0] < duration[2]
+        self.least, most = self.edges(self.equations)
         self._places = self.places()
-        return Program(self.cost, self.rows, self.slopes, self._places, low, high, self.least, most), z
+        program = Program(self.cost, self.rows, self.slopes, self._places, low, high, self.least, most)
+        if self.rough is not None:
+            program.rough, program.bends = self.rough, ShootingHessian(self, self.units)
+        return program, z
 
     def result(self, solution: ProgramEnd, tolerance: float) -> PlannedMotion:
         """The motion under the inputs that were found, from the start on, if it satisfies everything."""
@@ -242,7 +259,7 @@ class Shooting(NodeProgram):
         course = Course(self.t, q, v, inputs, self.count * self.h)
         violations = self.require(course, 0.0, tolerance, solution)
         warn_coarse(self.held, points, inputs, self.h)
-        if solution.problem:
+        if solution.problem and solution.problem != STOPPED:
             warn_unsettled(solution.iterations, solution.problem)
         return PlannedMotion(
             *(self.t, q, v, inputs, self.account.cost(course), violations, solution.iterations, ()),

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from chasles.kernel.dual import TANGENTS
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.plan.held_loops import field_tangents
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.slopes import CENTRAL
 from chasles.simulation.tree.dynamics import TreeDynamics
-from chasles.simulation.tree.tangent import TangentTables, evaluated
+from chasles.simulation.tree.tangent import TangentTables
 
 STRETCH = 1e-2  # of an interval, over which the field is differenced by its time
 
@@ -37,43 +40,61 @@ class FieldOnDuals:
         else:
             self.dynamics, self.tables = TreeDynamics(mechanism), TangentTables(mechanism)
             self.address = self.tables.address
-        self.count = len(self.tables.constants) + self.nv  # numbers of the tables, forces last
+        self.count, self.size = len(self.tables.constants), self.nq + self.nv + 1  # of the tables, of a point
+        if isinstance(self.tables, ClosedTangentTables):
+            self.places = self.tables.places.astype(np.int64)
+        else:
+            self.places = self.tables.start + WIDTH * np.arange(self.count + self.nv)
+        self.p = self.tables.packed(np.zeros(self.nv), np.zeros((self.count + self.nv, TANGENTS)))
+        self.rooms = buffer(self.size), buffer(self.size)
 
     def _along(
-        self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
+        self,
+        t: np.ndarray,
+        q: np.ndarray,
+        v: np.ndarray,
+        forces: np.ndarray,
+        seeds: np.ndarray,
+        shifts: np.ndarray,
+        forced: np.ndarray,
     ) -> np.ndarray:
         """Accelerations and their derivatives, (states, nv, 1 + columns), of states one after the other."""
-        found, nv, y = np.empty((len(t), self.nv, 1 + seeds.shape[2])), self.nv, np.zeros(self.nq + self.nv + 1)
+        nv, points = self.nv, np.concatenate([q, v, np.zeros((len(q), 1))], axis=1)
+        found = np.empty((len(points), 2 * nv, 1 + seeds.shape[2]))
+        numbers = t, points, forces, seeds, shifts, forced
         with self.dynamics.calling(tangents=True):
-            for k in range(len(t)):
-                y[: self.nq], y[self.nq : -1] = q[k], v[k]
-                rates = evaluated(self.tables, self.address, float(t[k]), y, forces[k], seeds[k], shifts[k], len(y))
-                found[k] = rates[nv : 2 * nv]
-        return found
+            field_tangents(*map(np.ascontiguousarray, numbers), found, *self.rooms, self.address, self.p, self.places)
+        return found[:, nv:]
 
     def accelerations(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """At states under forces (..., nv)."""
         one, two, three = (x.reshape(-1, x.shape[-1]) for x in (q, v, forces))
-        none = np.zeros((t.size, self.nq + self.nv + 1, 0)), np.zeros((t.size, self.count, 0))
-        return self._along(t.ravel(), one, two, three, none[0], none[1])[..., 0].reshape(v.shape)
+        none = np.zeros((t.size, self.size, 0)), np.zeros((self.count, 0)), np.zeros((t.size, self.nv, 0))
+        return self._along(t.ravel(), one, two, three, *none)[..., 0].reshape(v.shape)
 
     def slopes(
-        self, t: np.ndarray, q: np.ndarray, v: np.ndarray, forces: np.ndarray, shifts: np.ndarray, h: float
+        self,
+        t: np.ndarray,
+        q: np.ndarray,
+        v: np.ndarray,
+        forces: np.ndarray,
+        forced: np.ndarray,
+        h: float,
+        shifts: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives by (δ, δv), (..., nv, 2 nv), along shifts (..., count, columns) of the tables and the forces, and
-        by the time, (..., nv): differences over a part of h, where there are laws."""
+        """Derivatives by (δ, δv), (..., nv, 2 nv), along changes (..., nv, columns) of the forces with shifts (count,
+        columns) of the tables, and by the time, (..., nv): differences over a part of h, where there are laws."""
         nv, nq, batch = self.nv, self.nq, t.shape
         one, two, three = (x.reshape(-1, x.shape[-1]) for x in (q, v, forces))
-        columns = shifts.shape[-1]
-        seeds, along = (
-            np.zeros((t.size, nq + nv + 1, 2 * nv + columns)),
-            np.zeros((t.size, self.count, 2 * nv + columns)),
-        )
+        columns = forced.shape[-1]
+        seeds = np.zeros((t.size, self.size, 2 * nv + columns))
+        along, pushed = np.zeros((self.count, 2 * nv + columns)), np.zeros((t.size, nv, 2 * nv + columns))
         turned = self.tables.configuration.lift(one[:, None], np.eye(nv)[None])
         seeds[:, :nq, :nv] = turned.transpose(0, 2, 1)
         seeds[:, nq : nq + nv, nv : 2 * nv] = np.eye(nv)
-        along[..., 2 * nv :] = shifts.reshape(-1, self.count, columns)
-        found = self._along(t.ravel(), one, two, three, seeds, along)[..., 1:].reshape(*batch, nv, -1)
+        along[:, 2 * nv :] = 0.0 if shifts is None else shifts
+        pushed[..., 2 * nv :] = forced.reshape(-1, nv, columns)
+        found = self._along(t.ravel(), one, two, three, seeds, along, pushed)[..., 1:].reshape(*batch, nv, -1)
         rate = np.zeros(v.shape)
         if self.laws:
             size = STRETCH * h

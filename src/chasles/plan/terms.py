@@ -36,16 +36,18 @@ class Wish:
     quantity: MotionQuantity
     weight: np.ndarray
     when: When
+    sides: int = 1
 
 
 @dataclass(frozen=True)
 class MotionLimit:
-    """low <= r <= high at nodes."""
+    """low <= r <= high at nodes; of inputs, in steps: at their starts, or at both `sides` of them."""
 
     quantity: MotionQuantity
     low: np.ndarray
     high: np.ndarray
     when: When
+    sides: int = 1
 
 
 def effort(weight: ArrayLike = 1.0) -> EffortCost:
@@ -85,9 +87,14 @@ def reach(what: MotionQuantity, when: When = END) -> MotionLimit:
     return MotionLimit(_quantity("reach", what), np.zeros(()), np.zeros(()), _when("reach", when))
 
 
-def nodes_of(when: When, edges: np.ndarray) -> np.ndarray:
-    """The numbers of nodes; edges: at which shares of the duration all nodes are."""
+def nodes_of(when: When, edges: np.ndarray, driven: bool = False) -> np.ndarray:
+    """The numbers of nodes; edges: at which shares of the duration all nodes are. driven: of the steps that begin
+    there, and at the end of the last one."""
     steps = len(edges) - 1
+    if driven:
+        return (
+            np.arange(steps) if isinstance(when, str) and when == ALWAYS else nodes_of(when, edges).clip(0, steps - 1)
+        )
     if isinstance(when, str):
         return np.arange(steps + 1) if when == ALWAYS else np.array([steps])
     shares = np.atleast_1d(np.asarray(when, dtype=float))

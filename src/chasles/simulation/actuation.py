@@ -165,6 +165,21 @@ class Actuation:
         result[self._index, np.arange(self.inputs)] = np.where(inside, self._gear, 0.0)
         return result
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """What forces depend on besides inputs: of each actuator its gear and its limits."""
+        return np.concatenate([self._gear, self._limits[:, 0], self._limits[:, 1]])
+
+    def numbers_back(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
+        """Derivatives by `numbers` of a number from those by the forces, (k, nv), of inputs (k, inputs)."""
+        if not self.actuators:
+            return np.zeros(0)
+        own, (low, high) = forces[:, self._index], self._limits.T
+        below, above = inputs < low, inputs > high
+        held = np.minimum(np.maximum(inputs, low), high)
+        by_limits = (np.where(beyond, own * self._gear, 0.0) for beyond in (below, above))
+        return np.concatenate([np.where(own != 0.0, own * held, 0.0).sum(axis=0), *(x.sum(axis=0) for x in by_limits)])
+
     def back(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Derivatives by inputs (k, inputs) of a number from those by the forces of each, (k, nv): `matrix` from the
         other side."""

@@ -28,12 +28,12 @@ ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
 
 
 @contextmanager
-def spoken_by(function: str) -> Iterator[None]:
-    """Errors of `solve` inside the block are those of a function that the user called."""
+def spoken_by(function: str, instead_of: str = "solve") -> Iterator[None]:
+    """Errors of `solve`, or of another function, inside the block are those of one that the user called."""
     try:
         yield
     except Exception as error:
-        said = [re.sub(r"\Asolve(?=: )", function, one) if isinstance(one, str) else one for one in error.args]
+        said = [re.sub(rf"\A{instead_of}(?=: )", function, x) if isinstance(x, str) else x for x in error.args]
         error.args = tuple(said)
         raise
 

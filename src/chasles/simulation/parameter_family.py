@@ -1,15 +1,12 @@
 """Systems that depend on parameters, and the derivatives of what is computed from them.
 
 The tables of a mechanism are smooth, closed functions of masses, lengths, axes and stiffnesses. Their derivatives with
-respect to a parameter are taken by central differences of eighth order over one hundredth of it: truncation and
-rounding both stay near 1e-13 of the numbers, far below what a trajectory resolves. A dependence that is not smooth is
-found out: a formula of lower order on the same points must agree, or else the same formula over half of the step.
+respect to a parameter are differences over about one hundredth of it (`slopes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,22 +19,17 @@ from chasles.model.user_function import constants_of
 from chasles.relative.force import PASSIVE
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.slopes import CannotVaryError, NoDerivativeError, NotSmoothError, NumberSlopes, spread
 
-STEP = 1e-2  # relative to the parameter, or absolute where it is zero
-CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
-FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
-LOWER_CENTRAL = (3 / 4, -3 / 20, 1 / 60, 0.0)  # the same points, order six
-LOWER_FORWARD = (-363 / 140, 7.0, -21 / 2, 35 / 3, -35 / 4, 21 / 5, -7 / 6, 1 / 7, 0.0)  # and order seven
-ROUNDING, ALIKE = 2e-15, 1e-13  # of numbers and of their slopes: derivatives that differ by no more are the same
-AGREEMENT = 1e-7  # of two results, relative to the largest derivative
+STEP = 1e-2  # relative to the parameter, or absolute where all of it is zero
 
-
-class NoDerivativeError(ValueError):
-    """A parameter changes what the tables of a system mean."""
+Function = Callable[[Any], np.ndarray]  # of a mechanism
 
 
 class Family:
     """A system as a function of parameters: `system(**parameters)`. Parameters are numbers or arrays of numbers."""
+
+    known_smooth = False  # whether results of two orders need not be compared
 
     def __init__(
         self,
@@ -46,7 +38,7 @@ class Family:
         sprung: bool = True,
     ):
         """sprung: whether joints have a place for springs and dampers even if none has any: one may come from zero."""
-        self.build, self.values, self.sprung = system, {}, sprung
+        self.build, self.values, self.sprung = system, dict[str, np.ndarray](), sprung
         for name, given in parameters.items():
             value = np.asarray(given, dtype=float)
             if not np.isfinite(value).all():
@@ -54,132 +46,125 @@ class Family:
             self.values[name] = value
         self.base = self.mechanism({})
 
-    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
-        """The mechanism with some parameters changed."""
+    def built(self, changed: Mapping[str, np.ndarray]) -> System | Mechanism | ClosedMechanism:
+        """What the function returns with some parameters changed."""
         arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
         made = self.build(**arguments)
         if not isinstance(made, System | Mechanism | ClosedMechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
-        found = compiled(made) if isinstance(made, System) else made
-        if found.tables.sprung == self.sprung:
-            return found
-        if isinstance(found, ClosedMechanism):
-            return ClosedMechanism(found.system, found.cut, sprung=self.sprung)
-        return Mechanism(found.system, sprung=self.sprung)
+        return made
 
-    def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
-        value, found = self.values[name], self.along(name, index, function)
-        size = self.size(name, index)
-        if (simple := _of_quadratic(found, size)) is not None:
-            return simple
-        (coarse, lower), base = _differences(found, size, name), found(0.0)
-        rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
-        enough = AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding
-        if np.abs(coarse - lower).max(initial=0.0) <= enough:
-            return coarse
-        fine, _ = _differences(found, size / 2, name)  # strongly curved, or not smooth
-        off = np.abs(coarse - fine).max(initial=0.0)
-        if not off <= enough:
-            raise ValueError(
-                f"sensitivities: the system does not depend smoothly on parameter {name!r} near {value.flat[index]:g}: "
-                f"derivatives over steps of {size:g} and {size / 2:g} differ by {off:.3g}"
-            )
-        return coarse
+    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
+        """The mechanism with some parameters changed."""
+        made = self.built(changed)
+        if isinstance(made, System):
+            return compiled(made, sprung=self.sprung)
+        return made if made.tables.sprung == self.sprung else compiled(made.system, cut_of(made), sprung=self.sprung)
 
-    def differenced(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """The same, not compared with anything: for functions that were."""
-        return _differences(self.along(name, index, function), self.size(name, index), name)[0]
+    def member(self, changed: Mapping[str, np.ndarray], name: str) -> Any:
+        """The same, of the form of the base. name: of a parameter that changes."""
+        mechanism = self.mechanism(changed)
+        require_same(self.base, mechanism, name)
+        return mechanism
+
+    # ------------------------------------------------------------ derivatives
+
+    def columns(self, names: Sequence[str]) -> list[tuple[str, int]]:
+        """All numbers of some parameters."""
+        return [(name, k) for name in names for k in range(self.values[name].size)]
+
+    def slices(self, names: Sequence[str]) -> dict[str, slice]:
+        """Of each of some parameters, its columns."""
+        edges = np.cumsum([0, *(self.values[name].size for name in names)]).tolist()
+        return {name: slice(first, last) for name, first, last in zip(names, edges, edges[1:], strict=False)}
 
     def size(self, name: str, index: int) -> float:
-        """Of the differences by a number of a parameter."""
-        return STEP * (abs(float(self.values[name].flat[index])) or 1.0)
+        """The step of the differences by a number of a parameter; one that is zero has that of the largest one in its
+        array."""
+        value = np.abs(self.values[name])
+        return STEP * (float(value.flat[index]) or float(value.max()) or 1.0)
 
-    def along(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> Callable[[float], np.ndarray]:
-        """A function of the mechanism by how far number `index` of a parameter is off; each value is found once."""
-        value, base, before = self.values[name], function(self.base), list[Any]()
+    def derivative(self, name: str, index: int, function: Function) -> np.ndarray:
+        """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
+        shape = function(self.base).shape
+        return self._slopes([(name, index)], lambda mechanism: function(mechanism).ravel())[:, 0].reshape(shape)
 
-        @cache
-        def at(offset: float) -> np.ndarray:
-            if offset == 0.0:
-                return base
-            shifted = value.copy()
-            shifted.flat[index] += offset
-            mechanism = self.mechanism({name: shifted})
-            require_same(self.base, mechanism, name)
+    def derivatives(self, names: Sequence[str], function: Function) -> np.ndarray:
+        """Derivatives of numbers (count,) with respect to all numbers of some parameters, (count, columns)."""
+        return self._slopes(self.columns(names), function)
+
+    def of_base(self, function: Function) -> np.ndarray:
+        """A function of the mechanism with the values that were given."""
+        return function(self.base)
+
+    def _slopes(self, columns: Sequence[tuple[str, int]], function: Function) -> np.ndarray:
+        base, before = self.of_base(function), list[Any]()
+        # what depends on the difference of two equal parameters changes when both are varied
+        sizes = np.array([self.size(*column) for column in columns]) * spread(len(columns), 3)
+
+        def at(offsets: np.ndarray) -> np.ndarray:
+            varied = np.flatnonzero(offsets).tolist()
+            shifted = {columns[k][0]: self.values[columns[k][0]].copy() for k in varied}
+            for k in varied:
+                name, index = columns[k]
+                shifted[name].flat[index] += offsets[k] * sizes[k]
+            name = columns[varied[0]][0]
+            mechanism = self.member(shifted, name)
             for one in before:  # the base may have run, and its functions may keep a memory
                 _require_same_functions(one, mechanism, name)
             before[:] = [mechanism]
             return function(mechanism)
 
-        return at
+        at_zero = np.array([self.values[name].flat[index] == 0.0 for name, index in columns], dtype=bool)
+        try:
+            return NumberSlopes(at, base, len(columns), self.known_smooth).found(at_zero) / sizes
+        except CannotVaryError as error:
+            name, size = columns[error.parameter][0], sizes[error.parameter]
+            raise ValueError(
+                f"sensitivities: parameter {name!r} cannot be varied by {size:g}: {error.reason}"
+            ) from error.reason
+        except NotSmoothError as error:
+            (name, index), size = columns[error.parameter], sizes[error.parameter]
+            raise ValueError(
+                f"sensitivities: the system does not depend smoothly on parameter {name!r} near "
+                f"{self.values[name].flat[index]:g}: derivatives over steps of {size:g} and {size / 2:g} differ by "
+                f"{error.off / size:.3g}"
+            ) from None
 
-    def table_derivative(
-        self, name: str, index: int, numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]
-    ) -> np.ndarray:
-        """Derivative of the numbers of the mechanism, which end with those of its forces, and of the generalized forces
-        of `control`."""
+    def table_derivatives(self, names: Sequence[str], numbers: Function, control: Function) -> np.ndarray:
+        """Derivatives of the numbers of the mechanism, which end with those of its forces, and of those of `control`,
+        (count, columns)."""
 
         def tables(mechanism: Any) -> np.ndarray:
             return np.concatenate([numbers(mechanism), control(mechanism)])
 
-        change, base = self.derivative(name, index, tables), self.base
-        if not base.tables.acting.table[FORCES.passive]:  # no joint has a spring, damper, friction or stop
-            return change
+        change, base = self.derivatives(names, tables), self.base
+        if not change.size or not base.tables.acting.table[FORCES.passive]:
+            return change  # no joint has a spring, damper, friction or stop
         first = len(numbers(base)) - len(base.tables.acting.values)
         own = slice(first, first + base.tables.sizes["nv"] * PASSIVE.size)
-        now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
+        now, then = tables(base)[own].reshape(-1, PASSIVE.size), change[own].reshape(-1, PASSIVE.size, change.shape[1])
         for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
-            column = getattr(PASSIVE, what)
-            lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
+            place = getattr(PASSIVE, what)
+            lost = (now[:, place, None] == 0.0) & (then[:, place] != 0.0)
             if lost.any():
-                joint = base.tables.joint_of_any(int(np.argmax(lost)))
+                k, column = np.argwhere(lost)[0]
                 raise ValueError(
-                    f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
-                    "switched off; start from a small positive value"
+                    f"sensitivities: parameter {self.columns(names)[column][0]!r} brings in the {what} of joint "
+                    f"{base.tables.joint_of_any(int(k))!r} from zero, where it is switched off; start from a small "
+                    "positive value"
                 )
         return change
 
 
-def _of_quadratic(at: Callable[[float], np.ndarray], h: float) -> np.ndarray | None:
-    """The derivative of numbers that are polynomials of second order in a parameter, as most are in masses, moments
-    and stiffnesses: two sizes of differences agree to rounding. None for others."""
-    try:
-        far, near = _minus(at(h), at(-h)) / (2 * h), _minus(at(0.5 * h), at(-0.5 * h)) / h
-    except NoDerivativeError:
-        raise
-    except ValueError:
-        return None
-    size = np.abs(np.where(np.isfinite(at(h)), at(h), 0.0))
-    return far if (np.abs(far - near) <= ROUNDING * size / h + ALIKE * np.abs(far)).all() else None
-
-
-def _differences(at: Callable[[float], np.ndarray], h: float, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero). Then
-    the same of lower order."""
-    try:
-        pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
-        return np.tensordot(CENTRAL, pairs, 1) / h, np.tensordot(LOWER_CENTRAL, pairs, 1) / h
-    except NoDerivativeError:
-        raise
-    except ValueError as error:
-        refused = error
-    for side in (h, -h):
-        try:
-            points = [_minus(at(k * side), at(0.0)) for k in range(1, 9)]
-            return np.tensordot(FORWARD[1:], points, 1) / side, np.tensordot(LOWER_FORWARD[1:], points, 1) / side
-        except ValueError:
-            continue
-    raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused
-
-
-def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - b; limits at infinity do not move."""
-    return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
+def cut_of(mechanism: Mechanism | ClosedMechanism) -> tuple[str, ...]:
+    """Joints at which loops were asked to be cut."""
+    return mechanism.cut if isinstance(mechanism, ClosedMechanism) else ()
 
 
 def _laws(mechanism: Any) -> tuple[Law, ...]:
-    return (*mechanism.tables.acting.laws, *getattr(mechanism, "laws", ()))
+    own: tuple[Law, ...] = getattr(mechanism, "laws", ())
+    return (*mechanism.tables.acting.laws, *own) if hasattr(mechanism, "tables") else own
 
 
 def _constant_in_a_law(name: str, law: Law) -> NoDerivativeError:
@@ -196,11 +181,24 @@ def _require_same_functions(one: Any, other: Any, name: str) -> None:
             raise _constant_in_a_law(name, law)
 
 
-def require_same(base: Any, other: Any, name: str) -> None:
-    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+def require_same_constants(base: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter is a constant in the code of a law."""
     for one, another in zip(_laws(base), _laws(other), strict=False):
         if constants_of(one) != constants_of(another):
             raise _constant_in_a_law(name, one)
+
+
+def changes_structure(name: str) -> NoDerivativeError:
+    return NoDerivativeError(
+        f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
+        "axes, or which forces there are), so there is no derivative; keep away from values where something "
+        "appears, such as an armature or a pitch of zero"
+    )
+
+
+def require_same(base: Any, other: Any, name: str) -> None:
+    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+    require_same_constants(base, other, name)
     forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
@@ -217,8 +215,4 @@ def require_same(base: Any, other: Any, name: str) -> None:
         and np.array_equal(forces[0], forces[1])
         and len(base.tables.acting.values) == len(other.tables.acting.values)
     ):
-        raise NoDerivativeError(
-            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
-            "axes, or which forces there are), so there is no derivative; keep away from values where something "
-            "appears, such as an armature or a pitch of zero"
-        )
+        raise changes_structure(name)

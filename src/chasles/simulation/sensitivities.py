@@ -29,6 +29,7 @@ from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addre
 from chasles.simulation.nonsmooth.set_valued import refuse_sticking
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.periods import Varied, chained, held_inputs, sequence_of
+from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Controller
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
@@ -134,8 +135,9 @@ def sensitivities(
 
     With loops or constraints "q" and "v" are independent numbers of the start, and the others follow.
 
-    wrt: with respect to what: "q" and "v", the initial state (the default), "control", the input, and names of
-    `parameters`; or, with `directions` (2 nv, m), the initial state along these directions only, ["directions"].
+    wrt: with respect to what: "q" and "v", the initial state (the default), "control", the input, numbers of the system
+    by name ("bodies.arm.mass", "joints.elbow.damping"), and names of `parameters`; or, with `directions` (2 nv, m), the
+    initial state along these directions only, ["directions"].
     parameters: names and values; then `system` is a function of them that returns a System, and by default the
     derivatives with respect to all of them are taken too.
 
@@ -148,6 +150,9 @@ def sensitivities(
     it is differentiated as if its steps had been prescribed. Other arguments as in `simulate`; save: "all", "final" or
     a number of steps. Three directions are taken at once, on `threads` threads (default: one for each processor).
     """
+    names = named_places([wrt] if isinstance(wrt, str) else wrt or (), parameters)
+    if names and not parameters and isinstance(system, System | Mechanism | ClosedMechanism):
+        system, parameters = family_of(system if isinstance(system, System) else system.system, names, "sensitivities")
     family, mechanism = _given(system, parameters)
     refuse_sticking("sensitivities", mechanism.system)
     method = named_method("sensitivities", method)
@@ -301,18 +306,16 @@ def _columns(
     def nothing(width: int) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros((count, width)), np.zeros((periods, nv, width))
 
+    if family is not None:
+        used = [name for name in names if name in wrt]
+        of_parameters = family.table_derivatives(used, numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
+        own = family.slices(used)
     if directions is not None:
         given = real_array("sensitivities", "directions", np.asarray(directions, dtype=float).T, (2 * nv,)).T
         found["directions"] = start.along(given.reshape(2 * nv, -1)), *nothing(given.size // (2 * nv))
     for name in wrt:
         if name in names:
-            assert family is not None
-            changes = [
-                family.table_derivative(name, k, numbers_of, lambda m: Actuation.of_tree(m).along(inputs).ravel())
-                for k in range(family.values[name].size)
-            ]
-            both = np.array(changes).reshape(len(changes), count + periods * nv).T
-            shift, forces = both[:count], both[count:].reshape(periods, nv, -1)
+            shift, forces = of_parameters[:count, own[name]], of_parameters[count:, own[name]].reshape(periods, nv, -1)
             found[name] = start.follow(np.concatenate([shift, forces[0]])), shift, forces
         elif name in ("q", "v"):
             found[name] = start.own(name), *nothing(start.own(name).shape[1])

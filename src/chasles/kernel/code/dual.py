@@ -210,7 +210,8 @@ _unary(lanes.sqrt, _lower_root)
 _unary(lanes.absolute, _lower_absolute)
 _unary(lanes.rint, _lower_rint)
 _unary(functions.sincos, _lower_sincos, types.UniTuple(DUAL, 2))
-_unary(lanes.primal, lambda context, builder, sig, args: value_of(builder, args[0]), FLOAT)
+for _value in (lanes.primal, lanes.first_of):
+    _unary(_value, lambda context, builder, sig, args: value_of(builder, args[0]), FLOAT)
 
 
 @lower_cast(FLOAT, DUAL)

@@ -194,6 +194,7 @@ def onto_rows(integers, p, t, q, v, work, report, more):
     off, share = largest_residual(tiles, groups, equations, rows, m, far)
     report[0] = off
     while True:
+        fresh = stale
         if stale and not has_factor(integers, p, q, still, tau, wrenches, work, change, found):
             give_up(v, report, np.nan, sweeps)
             return
@@ -211,7 +212,7 @@ def onto_rows(integers, p, t, q, v, work, report, more):
         before = share
         off, share = largest_residual(tiles, groups, equations, rows, m, far)
         stale = is_slow(share, before)
-        if is_stuck(share, before, sweeps) and left == 0:
+        if is_stuck(share, before, sweeps, fresh) and left == 0:
             break
     if is_torn(share):
         give_up(v, report, off, sweeps)

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from chasles.constraint.projection import (
+    NOISE,
     SPEED_ROUNDING,
     SPEED_SWEEPS,
     is_off,
@@ -110,7 +111,7 @@ def onto_positions(packed, t, q, v, asked):
     share, sweeps, stale, moving = largest_share(tiles, groups, equations, rows, m, far), 0, asked, asked
     fine = one
     while True:
-        fine = with_factors(packed, q, stale, fine)
+        fine, fresh = with_factors(packed, q, stale, fine), stale
         moving = moving * fine * where(is_off(share))
         if not may_sweep(sweeps) or all_true(moving == 0.0):
             return fine * (one - asked * where(is_torn(share))), far
@@ -127,7 +128,8 @@ def onto_positions(packed, t, q, v, asked):
         sweeps += 1
         last, share = share, largest_share(tiles, groups, equations, rows, m, far)
         if sweeps > 2:
-            moving = moving * (one - where(stays(share, last)))
+            done = maximum(fresh, where(share <= NOISE))
+            moving = moving * (one - where(stays(share, last)) * done)
         stale = moving * where(is_slow(share, last))
 
 

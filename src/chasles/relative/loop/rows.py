@@ -62,6 +62,13 @@ def side_of(tiles, rows, t, side, k):
 
 
 @kernel
+def tiles_of(groups, equations, r):
+    """The first of the tiles of row r, how many there are, and which of their rows it is."""
+    group = equations[r * ROW.size + ROW.group] * GROUP.size
+    return groups[group + GROUP.tile], groups[group + GROUP.count], equations[r * ROW.size + ROW.place]
+
+
+@kernel
 def last_tile(groups, group):
     """The tile of a group that has the residual, the acceleration term and the kinds of its rows."""
     return groups[group * GROUP.size + GROUP.tile] + groups[group * GROUP.size + GROUP.count] - 1
@@ -77,9 +84,9 @@ def value_of(groups, equations, rows, r, what):
 @kernel
 def size_of_row(tiles, groups, equations, rows, r, turn, move):
     """What row r makes of a rotation or angular velocity, and of a displacement or velocity, of these sizes."""
-    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
-    first, angular, linear = groups[group * GROUP.size + GROUP.tile], TINY, 0.0
-    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+    first, count, k = tiles_of(groups, equations, r)
+    angular, linear = TINY, 0.0
+    for t in range(first, first + count):
         for side in range(2):
             if tiles[t * TILE.size + TILE.first + side] >= 0:
                 w, u = side_of(tiles, rows, t, side, k)
@@ -106,9 +113,9 @@ def share_reach(equations, reach, m):
 @kernel
 def times_velocities(tiles, groups, equations, rows, r, motion):
     """J V of row r."""
-    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
-    first, total = groups[group * GROUP.size + GROUP.tile], 0.0
-    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+    first, count, k = tiles_of(groups, equations, r)
+    total = 0.0
+    for t in range(first, first + count):
         for side in range(2):
             c = tiles[t * TILE.size + TILE.first + side]
             if c >= 0:
@@ -140,9 +147,9 @@ def target_of(tiles, groups, equations, constants, rows, r, motion):
 @kernel
 def times_accelerations(tiles, groups, equations, touched, rows, r, motion, accelerations, stride, fall):
     """J A of row r: A of link i is at accelerations[(i + 1) stride], its linear part is short of `fall` (in space)."""
-    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
-    first, total = groups[group * GROUP.size + GROUP.tile], 0.0
-    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+    first, count, k = tiles_of(groups, equations, r)
+    total = 0.0
+    for t in range(first, first + count):
         for side in range(2):
             c = tiles[t * TILE.size + TILE.first + side]
             if c >= 0:
@@ -156,9 +163,8 @@ def times_accelerations(tiles, groups, equations, touched, rows, r, motion, acce
 @kernel
 def push(tiles, groups, equations, touched, rows, r, motion, weight, wrenches):
     """Add weight Jᵀ of row r to the wrenches on the links, in their frames."""
-    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
-    first = groups[group * GROUP.size + GROUP.tile]
-    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+    first, count, k = tiles_of(groups, equations, r)
+    for t in range(first, first + count):
         for side in range(2):
             c = tiles[t * TILE.size + TILE.first + side]
             if c >= 0:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
-from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.cached import cached_property
 from chasles.constrained.start import nonholonomic_rows
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.alpha import AlphaAdjoint
 from chasles.simulation.adjoint.answer import Answer
-from chasles.simulation.adjoint.body_family import BodyFamily
 from chasles.simulation.adjoint.body_pull import pull_joints
 from chasles.simulation.adjoint.body_start import StartBack
+from chasles.simulation.adjoint.number_columns import NumberColumns
+from chasles.simulation.adjoint.number_cotangents import NumberPull
 from chasles.simulation.adjoint.pull_memory import pull_memory
 from chasles.simulation.adjoint.replay import Stretch, replay
-from chasles.simulation.adjoint.weights import Weighed, Weights, gathered
+from chasles.simulation.adjoint.tree_start import StartOfTree
+from chasles.simulation.adjoint.weights import Weighed, gathered
 from chasles.simulation.bodies.dynamics import BodyDynamics, spanning_tree
 from chasles.simulation.motion import motion_stepper
 from chasles.simulation.parameter_family import Family
@@ -26,7 +28,7 @@ from chasles.simulation.periods import held_inputs
 from chasles.simulation.run import Run
 
 
-def refuse_bodies(run: Run, wanted: tuple[str, ...]) -> None:
+def refuse_bodies(run: Run) -> None:
     """ValueError for a run in absolute coordinates that has no gradient."""
     method, instead = run.solution.method, 'or coordinates="relative"'
     if not isinstance(method, (GeneralizedAlpha, *ExplicitStepper.methods)):
@@ -38,31 +40,60 @@ def refuse_bodies(run: Run, wanted: tuple[str, ...]) -> None:
         raise ValueError('gradient: spatial velocities are not differentiated; simulate with trivialization="left"')
     if run.dynamics.tree_order.floating:
         raise ValueError(f"gradient: a loop floats that no joint holds to the ground; give it a free joint, {instead}")
-    if "bodies" in wanted:
-        raise ValueError("gradient: 'bodies' is for joint coordinates; give the numbers as `parameters`")
-    if nonholonomic_rows(run.dynamics, run.solution.y[0], float(run.t[0])).any():
-        raise ValueError(f"gradient: rolling and constraints of velocities alone need joint coordinates; {instead[3:]}")
+    if isinstance(method, GeneralizedAlpha) and slipping_rows(run).any():
+        raise ValueError(
+            "gradient: with rolling and constraints of velocities alone, methods are explicit, not "
+            f'{method}; take one, such as "rk4"'
+        )
+
+
+def slipping_rows(run: Run) -> np.ndarray:
+    """Rows (tiles, 3) of equations between velocities alone."""
+    return nonholonomic_rows(run.dynamics, run.solution.y[0], float(run.t[0]))
 
 
 class BodyGradient:
     """A run in absolute coordinates. Who takes it backward sets cotangents of the start by poses and velocities (`turn`
-    and `v`), states with the `weights` of their residuals, and cotangents of `forces` along the joints."""
+    and `v`) and of `forces` along the joints, and gives states with the weights of their residuals to `pull`."""
 
     metric = "mass"  # of the shifts of generalized alpha
     turn: np.ndarray
     v: np.ndarray
-    states: MovingStates
-    weights: Weights
     forces: np.ndarray
     inputs: np.ndarray
 
-    def __init__(self, run: Run, family: Family | None):
+    def __init__(self, run: Run, family: Family | None, names: Sequence[str]):
+        """names: of parameters, "bodies" or "gravity", by which the gradient is asked for."""
         dynamics: BodyDynamics = run.dynamics
         self.run, self.dynamics, self.family = run, dynamics, family
         self.mechanism, self.n, self.order = dynamics.mechanism, dynamics.n, dynamics.tree_order
         self.residuals, self.tree = BodyResiduals(self.mechanism), spanning_tree(self.mechanism)[0]
         self.notes = self.residuals.notes
         self.actuation = dynamics.actuation()
+        self.columns: NumberColumns | None = None
+        self.pull: NumberPull | None = None
+        self.places: dict[str, slice] = {}
+        if names:
+            self._prepare(names)
+
+    def _prepare(self, names: Sequence[str]) -> None:
+        """Columns of changes of numbers, and what finds the cotangents of these."""
+        columns = self.columns = NumberColumns(self.mechanism, (self.run.q[0], self.run.v[0]), self.order.velocities)
+        parts: dict[str, np.ndarray] = {}
+        if "gravity" in names:
+            parts["gravity"] = columns.by_gravity()
+        if "bodies" in names:
+            parts["bodies"] = columns.by_bodies()
+        if others := [name for name in names if name not in parts]:
+            assert self.family is not None
+            sizes = np.cumsum([self.family.values[name].size for name in others])[:-1]
+            both = np.split(columns.by_parameters(self.family, others), sizes, axis=1)
+            parts |= zip(others, both, strict=True)
+        edges = np.cumsum([0, *(part.shape[1] for part in parts.values())]).tolist()
+        self.places = {name: slice(*edge) for name, *edge in zip(parts, edges, edges[1:], strict=False)}
+        self.changes = np.concatenate(list(parts.values()), axis=1)
+        own = self.changes[: columns.at["poses"].start]
+        self.pull = NumberPull(self.residuals, columns.numbers, own, self.metric)
 
     def observe(self, states: MovingStates, by_q: np.ndarray, by_v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cotangents of all points, by q exp(δ) and by V of the bodies, from derivatives by the numbers q and v of the
@@ -89,13 +120,17 @@ class BodyGradient:
         lifted = self.tree.tables.configuration.lift(self.run.q[at, None], np.eye(self.tree.nv))
         return np.einsum("sij,sj->si", lifted, by_q)
 
+    def _of_joints(self, given: np.ndarray) -> np.ndarray:
+        """Numbers (states, nv) of the tree's velocities as those of all joints."""
+        found = np.zeros((len(given), self.mechanism.joint_tables.nv))
+        found[:, self.order.velocities] = given
+        return found
+
     def _kicks(
         self, states: MovingStates, by_turns: np.ndarray, by_speeds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cotangents of points, by q exp(δ) and by V of the bodies."""
-        count, every = len(states.t), self.mechanism.joint_tables.nv
-        turns, speeds = np.zeros((count, every)), np.zeros((count, every))
-        turns[:, self.order.velocities], speeds[:, self.order.velocities] = by_turns, by_speeds
+        count, turns, speeds = len(states.t), self._of_joints(by_turns), self._of_joints(by_speeds)
         turn, v = np.zeros((count, 6 * self.n)), np.zeros((count, 6 * self.n))
         with self.residuals.calling:
             pull_joints(
@@ -111,37 +146,40 @@ class BodyGradient:
     def part(self, name: str) -> np.ndarray:
         """The gradient with respect to something."""
         if name in ("q", "v"):
-            return self._kinematics.by_start(name)
+            return self._start.by(name)
         if name in ("control", "inputs"):
             return self.of_inputs(name, self.forces)
-        if name == "gravity":
-            pushes = self.weights.motion.reshape(-1, self.n, 6)[..., 3:]
-            return np.einsum("sij,i,s->j", pushes, self.residuals.masses, self.states.forced)
-        assert self.family is not None
-        value = self.family.values[name]
-        slopes = [self.family.derivative(name, k, self._kinematics.number)[0] for k in range(value.size)]
-        return np.array(slopes).reshape(value.shape)
+        found = self._by_columns[self.places[name]]
+        if name == "bodies":
+            return found.reshape(self.n, -1)
+        return found if name == "gravity" or self.family is None else found.reshape(self.family.values[name].shape)
 
     def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
         """The gradient by "control" or "inputs", from the cotangents of the forces that were held."""
         raise NotImplementedError
 
     @cached_property
-    def _kinematics(self) -> BodyFamily:
-        return BodyFamily(self)
+    def _start(self) -> StartOfTree:
+        return StartOfTree(self)
 
-    def actuation_of(self, mechanism: AbsoluteMechanism) -> Actuation:
-        """The actuators of the same system with other parameters."""
-        tables = mechanism.joint_tables
-        return Actuation(mechanism.system, tables.velocities, tables.nv, self.order.velocities)
+    @cached_property
+    def _by_columns(self) -> np.ndarray:
+        """The gradient by all that changes numbers."""
+        assert self.columns is not None
+        assert self.pull is not None
+        self.pull.add_shown(self.saved, self._of_joints(self.by_turns), self._of_joints(self.by_speeds))
+        if self._start.independent is not None:
+            self.pull.add(self._start.closed_account)
+        rest = np.concatenate([self._start.cotangents, self.actuation.numbers_back(self.inputs, self.forces)])
+        return self.pull.total + rest @ self.changes[self.columns.at["poses"].start :]
 
 
 class BodyAdjoint(BodyGradient):
     """A run of generalized alpha, ready to be taken backward. A sampled controller begins it anew each period."""
 
-    def __init__(self, run: Run, family: Family | None):
-        super().__init__(run, family)
+    def __init__(self, run: Run, family: Family | None, names: Sequence[str]):
         self.metric = run.solution.method.metric
+        super().__init__(run, family, names)
         self.held, which = held_inputs(run, self.actuation)
         self.which = which[1:] if len(which) > 1 else which  # of each step
         self.inputs = self.held[self.which]
@@ -161,12 +199,13 @@ class BodyAdjoint(BodyGradient):
         """Find the cotangents of poses and velocities at the start, and what residuals are multiplied with."""
         kicks = self.observe(self.points(), by_q, by_v.copy())
         self.forces = np.zeros((len(self.inputs), self.mechanism.joint_tables.nv))
-        parts = []
         for number in range(len(self.held) - 1, -1, -1):
             own = np.flatnonzero(self.which == number)
             steps = slice(int(own[0]), int(own[-1]) + 1)
             points, first = slice(steps.start, min(steps.stop + 1, len(self.run.t))), steps.start
-            parts += self._period(points, number, (kicks[0][points], kicks[1][points]))
+            for account in self._period(points, number, (kicks[0][points], kicks[1][points])):
+                if self.pull is not None:
+                    self.pull.add(account)
             if answer is not None:
                 weights = self.actuation.back(self.held[[number]], self.forces[steps].sum(axis=0)[None])
                 for part, more in zip(
@@ -174,7 +213,6 @@ class BodyAdjoint(BodyGradient):
                 ):
                     part[first] += more[0]
         self.turn, self.v = kicks[0][0], kicks[1][0]
-        self.states, self.weights = gathered(parts)
 
     def _period(self, points: slice, number: int, kicks: tuple[np.ndarray, np.ndarray]) -> list[Weighed]:
         """The steps between some points, under one input: states with the weights of their residuals. kicks: cotangents

@@ -130,7 +130,7 @@ def pull_inputs(memory, integers, tables, room, duals, g):
         for k in range(TWIST * n):
             duals.v[WIDTH * k + 1] = room.along[k]
         room.forced[0] = JOINTS
-        evaluate(memory, integers, room, duals, size + g.shape[0])
+        evaluate(memory, integers, room, duals, size + 2 * g.shape[0])
         room.forced[0] = 1.0
         for k in range(TWIST * n):
             duals.v[WIDTH * k + 1] = 0.0
@@ -144,8 +144,7 @@ def pull_inputs(memory, integers, tables, room, duals, g):
 @kernel(entry=True, allocates=True)
 def pull_joints(memory, p, times, angles, Q, V, by_turns, by_speeds, turn, twist):
     """Add to the cotangents of bodies by q exp(δ) and V, of many states by rows, what those of joints make of them:
-    by_turns along q exp(δ) of the joints, by_speeds of their velocities. Joints turn by the same matrix by which their
-    velocities follow those of bodies."""
+    by_turns along q exp(δ) of the joints, by_speeds of their velocities."""
     integers, head, tables = as_integer_array(memory), as_integer_array(p), tables_of(p)
     room, duals = room_of(memory[integers[PULL.room] :], head), duals_of(memory[integers[PULL.duals] :], head)
     nv, size = by_turns.shape[1], 12 * tables.n + 9 * tables.nt
@@ -159,18 +158,18 @@ def pull_joints(memory, p, times, angles, Q, V, by_turns, by_speeds, turn, twist
         for c in range(integers[PULL.colors]):
             for block in range(0, BLOCKS, 1 if integers[PULL.translates] != 0 else 2):
                 point(integers, tables, room, duals, c, block, 1.0)
-                evaluate(memory, integers, room, duals, size + nv)
+                evaluate(memory, integers, room, duals, size + 2 * nv)
                 point(integers, tables, room, duals, c, block, 0.0)
                 for j in range(nv):
                     own = integers[integers[PULL.of_joints] + c * nv + j]
                     if own >= 0:
                         at, first = 6 * own + 3 * (block % 2), WIDTH * (size + j) + 1
+                        turned = first + WIDTH * nv
                         for k in range(TANGENTS):
                             slope = duals.out[first + k]
                             if block < 2:
-                                turn[s, at + k] += by_speeds[s, j] * slope
+                                turn[s, at + k] += by_speeds[s, j] * slope + by_turns[s, j] * duals.out[turned + k]
                             else:
-                                turn[s, at + k] += by_turns[s, j] * slope
                                 twist[s, at + k] += by_speeds[s, j] * slope
 
 

@@ -6,21 +6,23 @@ those of `body_pull`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from chasles.absolute.body_residuals import MovingStates, made_states
+from chasles.absolute.body_residuals import MovingStates
 from chasles.absolute.tables import FIELD, HEAD
 from chasles.constraint.projection import SPEED_SWEEPS, SWEEPS
 from chasles.integrate.explicit_layout import SET
 from chasles.simulation.adjoint.answer import Answer
-from chasles.simulation.adjoint.bodies import BodyGradient
+from chasles.simulation.adjoint.bodies import BodyGradient, slipping_rows
 from chasles.simulation.adjoint.body_pull import pull_addresses
 from chasles.simulation.adjoint.projection_pull import FURTHER
 from chasles.simulation.adjoint.pull_memory import pull_memory
-from chasles.simulation.adjoint.pull_state import ACCOUNT, PULL
+from chasles.simulation.adjoint.pull_state import PULL
 from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
-from chasles.simulation.adjoint.weights import Weighed, Weights, gathered
+from chasles.simulation.adjoint.tree_start import numbers_of, product
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 
@@ -32,14 +34,12 @@ MOST = 3 * SWEEPS + 4 * (SPEED_SWEEPS + FURTHER) + 3
 class BodySteps(BodyGradient, BackwardSweep):
     """A run of an explicit method in absolute coordinates, ready to be taken backward."""
 
-    def __init__(self, run: Run, family: Family | None, each: bool, account: bool):
-        """account: whether states and the weights of their residuals are kept: parameters and gravity need them."""
-        BodyGradient.__init__(self, run, family)
+    def __init__(self, run: Run, family: Family | None, names: Sequence[str], each: bool):
+        BodyGradient.__init__(self, run, family, names)
         BackwardSweep.__init__(self, run, self.actuation, self.mechanism.joint_tables.nv, each)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
-        self.account: list[Weighed] | None = [] if account else None
-        self.chunk = STEPS if account else None
+        self.chunk = None if self.pull is None else STEPS
 
     def of_inputs(self, name: str, held: np.ndarray) -> np.ndarray:
         return BackwardSweep.of_inputs(self, name, held)
@@ -50,11 +50,6 @@ class BodySteps(BodyGradient, BackwardSweep):
         with self.residuals.calling:
             first, self.forces, _ = self.back(kicks, answer)
         self.turn, self.v = self._cotangents(self.saved.q[0], first)
-        if self.account is not None:
-            rest = MovingStates(*(part[:1] for part in self.saved))
-            sizes = 6 * self.n, 6 * self.n, *(len(self.residuals.rows),) * 3
-            self.account.append(Weighed(rest, Weights(*(np.zeros((1, size)) for size in sizes))))
-            self.states, self.weights = gathered(self.account)
 
     def kicks(self, by_q: np.ndarray, by_v: np.ndarray, at: slice = EVERY) -> np.ndarray:
         """Cotangents of the numbers of points."""
@@ -64,11 +59,7 @@ class BodySteps(BodyGradient, BackwardSweep):
             turn, v = self.answered(at.start, by_q, by_v)
         states = MovingStates(*(part[at] for part in self.saved))
         found, count, n = np.zeros_like(self.run.solution.y[at]), len(states.t), self.n
-        q, spin = states.q.reshape(count, n, 7), turn.reshape(count, n, 6)
-        poses = found[:, : 7 * n].reshape(count, n, 7)
-        poses[..., :4] = 2.0 * product(q[..., :4], np.insert(spin[..., :3], 0, 0.0, axis=-1))
-        poses[..., 4:] = np.einsum("sijk,sik->sij", self.residuals.rotations(states.q), spin[..., 3:])
-        found[:, : 7 * n] = poses.reshape(count, -1)
+        found[:, : 7 * n] = numbers_of(self.residuals, states.q.reshape(count, n, 7), turn)
         found[:, 7 * n : 13 * n] = v
         return found
 
@@ -88,8 +79,8 @@ class BodySteps(BodyGradient, BackwardSweep):
         refined = step.stepper.p[head[HEAD.gravity] + FIELD.regularization] > 0.0
         staged = bool(mechanism.tiles and refined and not any(mechanism.baumgarte))
         stages = int(step.stepper.settings[SET.stages])
-        rows = 0 if self.account is None else STEPS * (stages * (1 + MOST * staged) + MOST)
-        self.memory, addresses = pull_memory(self.residuals, staged, rows), pull_addresses()
+        rows = 0 if self.pull is None else STEPS * (stages * (1 + MOST * staged) + MOST)
+        self.memory, addresses = pull_memory(self.residuals, staged, rows, slipping_rows(self.run)), pull_addresses()
         integers = self.memory.view(np.int64)
         integers[PULL.sweeps], integers[PULL.differentiate] = addresses.sweeps, addresses.differentiate
         pulls = np.zeros(2, dtype=np.int64)
@@ -100,33 +91,8 @@ class BodySteps(BodyGradient, BackwardSweep):
 
     def passed(self) -> None:
         """Take what the steps left in the account."""
-        if self.account is None:
-            return
-        integers, packed = self.memory.view(np.int64), self.mechanism.packed.view(np.int64)
-        count, size, at = (int(integers[place]) for place in (PULL.used, PULL.row, PULL.account))
-        found = self.memory[at : at + count * size].reshape(count, size)
-        places = np.cumsum([0, *(part.of(packed) for part in ACCOUNT.counts.values())])
-        part = {
-            name: found[:, first:last].copy()
-            for name, first, last in zip(ACCOUNT.counts, places, places[1:], strict=False)
-        }
-        rows = self.residuals.rows
-        part["controls"] = part["controls"][:, : self.mechanism.joint_tables.nv]
-        states = made_states(self.mechanism, count, **{name: part[name] for name in MovingStates._fields})
-        held = (part[name][:, rows] for name in ("place", "speed", "change"))
-        self.account.append(Weighed(states, Weights(part["motion"], part["shift"], *held)))
-        integers[PULL.used] = 0
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of quaternions of any length, (..., 4)."""
-    (s, x, y, z), (t, u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
-    return np.stack(
-        (
-            s * t - x * u - y * v - z * w,
-            s * u + t * x + y * w - z * v,
-            s * v + t * y + z * u - x * w,
-            s * w + t * z + x * v - y * u,
-        ),
-        axis=-1,
-    )
+        if self.pull is not None:
+            integers = self.memory.view(np.int64)
+            count, size, at = (int(integers[place]) for place in (PULL.used, PULL.row, PULL.account))
+            self.pull.add_rows(self.memory[at : at + count * size].reshape(count, size))
+            integers[PULL.used] = 0

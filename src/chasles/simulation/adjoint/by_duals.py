@@ -17,13 +17,23 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout
 
 # where things are in the memory: the address of the field on duals, how many numbers of the point it depends on and of
-# all, numbers of the result, then parts: what the field reads, where in it the duals are that have directions, the
-# directions (one after the other), the point and the result; how many such duals and directions there are; how many of
-# these duals, the last ones, are forces that are held, and where these are in what the field itself reads
+# all, numbers of the result, then parts: what the field reads; directions of the duals in it, m of them, as numbers by
+# rows: where each direction begins, where its duals are, and how far these go along it; which cotangent each number of
+# the result counts for along each of these; the point and the result; places of the last duals, forces that are held,
+# how many these are, and where in what the field itself reads
 PART = layout(
-    "PART", address=1, used=1, point=1, result=1, p=1, p_end=1, places=1, count=1, shifts=1, m=1, y=1, out=1, held=1,
-    control=1,
+    "PART", address=1, used=1, point=1, result=1, p=1, p_end=1, m=1, begins=1, places=1, steps=1, owners=1, y=1, out=1,
+    held=1, held_count=1, control=1,
 )  # fmt: skip
+
+
+@kernel(allocates=True)
+def point(integers, memory, p, first, last, on):
+    """Duals of the field's numbers along some directions (on 1.0), or without any again (0.0)."""
+    begins, places, steps = integers[PART.begins], integers[PART.places], integers[PART.steps]
+    for k in range(first, last):
+        for i in range(integers[begins + k], integers[begins + k + 1]):
+            p[integers[places + i] + 1 + k - first] = on * memory[steps + i]
 
 
 @kernel
@@ -53,20 +63,15 @@ def pull(t, y, bar, y_bar, g, memory):
             for i in range(size):
                 total += bar[i] * out[WIDTH * i + 1 + k - first]
             y_bar[k] += total
-    count, m, places, shifts = integers[PART.count], integers[PART.m], integers[PART.places], integers[PART.shifts]
+    m, owners = integers[PART.m], integers[PART.owners]
     for first in range(0, m, TANGENTS):
         last = min(first + TANGENTS, m)
-        for k in range(first, last):
-            for i in range(count):
-                p[integers[places + i] + 1 + k - first] = memory[shifts + k * count + i]
+        point(integers, memory, p, first, last, 1.0)
         call(address, t, Y, p, out, 0, n, size, dual_zero())
+        point(integers, memory, p, first, last, 0.0)
         for k in range(first, last):
-            for i in range(count):
-                p[integers[places + i] + 1 + k - first] = 0.0
-            total = 0.0
             for i in range(size):
-                total += bar[i] * out[WIDTH * i + 1 + k - first]
-            g[k] += total
+                g[integers[owners + k * size + i]] += bar[i] * out[WIDTH * i + 1 + k - first]
 
 
 @native
@@ -75,9 +80,8 @@ def pull_by_duals(t, y, f, bar, y_bar, g, p, memory, sizes):
     n = carray(sizes, (5,))
     numbers, room = carray(p, (n[3],)), carray(memory, (n[4],))
     integers = as_integer_array(room)
-    held, last = integers[PART.held], integers[PART.places] + integers[PART.count]
-    for k in range(held):  # what is held in this step
-        room[integers[PART.p] + integers[last - held + k]] = numbers[integers[PART.control] + k]
+    for k in range(integers[PART.held_count]):  # what is held in this step
+        room[integers[PART.p] + integers[integers[PART.held] + k]] = numbers[integers[PART.control] + k]
     pull(t, carray(y, (n[0],)), carray(bar, (n[1],)), carray(y_bar, (n[0],)), carray(g, (n[2],)), room)
 
 
@@ -95,20 +99,28 @@ def memory_of(
     shifts: np.ndarray,
     room: int = 0,
     held: tuple[int, int] = (0, 0),
+    owners: np.ndarray | None = None,
 ) -> np.ndarray:
     """The memory for a field: (used, point, result), the buffer that it reads, places of duals in it, and directions of
     these (count, m); behind it are `room` further numbers. held: how many of the places, the last ones, are forces that
-    are held, and where they are among the numbers that the field reads."""
+    are held, and where they are among the numbers that the field reads. owners: the cotangent that each number of the
+    result counts for along each direction, (m, result); by default there is one for each direction."""
     used, point, result = sizes
-    edges = np.cumsum([PART.size, len(places), shifts.size])
+    if owners is None:
+        owners = np.repeat(np.arange(shifts.shape[1])[:, None], result, axis=1)
+    which, along = np.nonzero(shifts.T)
+    begins = np.searchsorted(which, np.arange(shifts.shape[1] + 1))
+    steps, last = shifts[along, which], places[len(places) - held[0] :]
+    edges = np.cumsum([PART.size, *(len(part) for part in (begins, along, steps)), owners.size, len(last)])
     first = -(-int(edges[-1]) // 8) * 8
     y = first + -(-len(p) // WIDTH) * WIDTH
     out = y + WIDTH * point
     memory = buffer(out // WIDTH + result + -(-room // WIDTH))
     integers = memory.view(np.int64)
-    head = (address, used, point, result, first, y, edges[0], len(places), edges[1], shifts.shape[1], y, out, *held)
-    integers[: PART.size] = head
-    integers[edges[0] : edges[1]] = places
-    memory[edges[1] : edges[2]] = shifts.T.reshape(-1)
+    directions = shifts.shape[1], *edges[:4]
+    integers[: PART.size] = address, used, point, result, first, y, *directions, y, out, edges[4], *held
+    for k, part in ((0, begins), (1, places[along]), (3, owners.ravel()), (4, last)):
+        integers[edges[k] : edges[k + 1]] = part
+    memory[edges[2] : edges[3]] = steps
     memory[first : first + len(p)] = p
     return memory

@@ -22,13 +22,19 @@ from chasles.simulation.adjoint.answer import Answer, ControllerSlopes
 from chasles.simulation.adjoint.bodies import BodyAdjoint, refuse_bodies
 from chasles.simulation.adjoint.body_steps import BodySteps
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.checkpoints import back_by_pieces
+from chasles.simulation.adjoint.event_end import ended_by_event, hold_event
+from chasles.simulation.adjoint.force_numbers import ForceNumbers
+from chasles.simulation.adjoint.loops import LoopAdjoint, parts_of_bodies
 from chasles.simulation.adjoint.objective import Measure, Sum
-from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD
+from chasles.simulation.adjoint.steps import OF_FIELD
 from chasles.simulation.adjoint.sweep import EVERY, BackwardSweep, RetakenStep, Through
-from chasles.simulation.adjoint.tree import room_size, tree_addresses
+from chasles.simulation.adjoint.tree import forces_address, room_size, tree_address
 from chasles.simulation.bodies.dynamics import BodyDynamics
-from chasles.simulation.closed.tangent import tangent_addresses
+from chasles.simulation.closed.tangent import ClosedTangentTables
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.parameter_family import Family
+from chasles.simulation.places import family_of, named_places
 from chasles.simulation.run import Run
 from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
 from chasles.simulation.tree.tangent import TangentTables
@@ -41,6 +47,7 @@ OWN = (
     "bodies",
     "gravity",
 )  # what can be differentiated with respect to, besides parameters
+NOTHING = np.zeros(8)  # the memory of no correction
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ class Gradient:
         return self.parts[name]
 
 
+@spoken_by("gradient", "sensitivities")
 def gradient(
     run: Run,
     objective: Measure | Sum,
@@ -78,8 +86,8 @@ def gradient(
     objective: terms of `chasles.objective` (`end`, `integral`, `samples`, `smooth_maximum`), or a sum of them.
     by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller), "inputs" (the
     input in each step: how it should change over time), "bodies" (ten inertial numbers of each: mass, its moments,
-    inertia about the origin), "gravity", and names of `parameters`. With these, the run is one of
-    `system(**parameters)`, a function that returns a System.
+    inertia about the origin), "gravity", numbers of the system by name ("bodies.arm.mass", "joints.elbow.damping"), or
+    names of `parameters`. With these, the run is one of `system(**parameters)`, a function that returns a System.
     slopes: of a sampled controller, a function of (t, q, v) that gives the derivatives of its inputs by the numbers q
     (inputs, nq) and v (inputs, nv). Then the controller answers to what varies, and "control" is the gradient by what
     is added to its input of each period. Without them its inputs count as given numbers.
@@ -89,6 +97,8 @@ def gradient(
     count as constants.
     """
     wanted = (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(run, Run) and not parameters and system is None and (names := named_places(wanted, parameters)):
+        system, parameters = family_of(run.dynamics.mechanism.system, names, "gradient")
     _check(run, objective, wanted, system, parameters, slopes)
     mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     bodies = isinstance(run.dynamics, BodyDynamics)
@@ -100,21 +110,31 @@ def gradient(
             "gradient: system(**parameters) is not the system of the run; give the values it was made with"
         )
     terms = objective.terms if isinstance(objective, Sum) else (objective,)
-    found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
-    by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
+    if _keeps_all(run):
+        found = [term.cotangents(run.t, run.q, run.v, _kinks(run)) for term in terms]
+        value = sum(part[0] for part in found)
+        by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
     answer = None if slopes is None else Answer(run, slopes)
     adjoint: Adjoint | BodyAdjoint | BodySteps
     if bodies:
+        numbers = [name for name in wanted if name not in ("q", "v", "control", "inputs")]
         if isinstance(run.solution.method, GeneralizedAlpha):
-            adjoint = BodyAdjoint(run, family)
+            adjoint = BodyAdjoint(run, family, numbers)
             adjoint.back(by_q, by_v, answer)
         else:
-            adjoint = BodySteps(run, family, "inputs" in wanted, family is not None or "gravity" in wanted)
+            adjoint = BodySteps(run, family, numbers, "inputs" in wanted)
             adjoint.find(by_q, by_v, answer)
         parts = {name: adjoint.part(name) for name in wanted}
     else:
         adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
-        back = adjoint.back(adjoint.kicks(by_q, by_v), answer)
+        if _keeps_all(run):
+            kicks = adjoint.kicks(by_q, by_v)
+            if adjoint.at_event:
+                by_time = sum(term.by_end_time(run.t, run.q, run.v, _kinks(run)) for term in terms)
+                hold_event(run, adjoint.controls[adjoint.which[-1]], kicks, by_time)
+            back = adjoint.back(kicks, answer)
+        else:
+            value, back = back_by_pieces(adjoint, run, terms)
         parts = {name: adjoint.part(name, *back) for name in wanted}
     for name, part in parts.items():
         if not np.isfinite(part).all():
@@ -125,7 +145,7 @@ def gradient(
     notes = adjoint.notes
     if run.task.controller is not None and answer is None and not {*wanted} <= {"control", "inputs"}:
         notes = (*notes, "the inputs of the controller are held constant; give slopes= for how they follow the state")
-    return Gradient(sum(part[0] for part in found), parts, notes)
+    return Gradient(value, parts, notes)
 
 
 def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any, slopes: Any) -> None:
@@ -138,11 +158,19 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         )
     if run.dynamics.set_valued is not None:
         raise ValueError("gradient: stick-slip friction and rigid limits are not supported")
-    save = run.task.more["save"]
-    if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
-        raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')
-    if run.t[-1] != run.task.span[1]:
-        raise ValueError("gradient: an event ended the run, at a time that depends on what varies; simulate without it")
+    if run.partial or not run.success:
+        raise ValueError("gradient: needs a run that came to its end")
+    if not _keeps_all(run) and not _may_repeat(run):
+        raise ValueError(
+            'gradient: needs all points of the run: simulate with save="all". With fixed steps of explicit methods in '
+            "joint coordinates, without sampled controllers and terminal events, save=1000 serves too: steps between "
+            "the points that were kept are taken again"
+        )
+    if ended_by_event(run) and isinstance(run.dynamics, BodyDynamics):
+        raise ValueError(
+            "gradient: an event ended the run, at a time that depends on what varies; that is differentiated in joint "
+            'coordinates: simulate with coordinates="relative"'
+        )
     names = (*OWN, *(parameters or ()))
     for name in wanted:
         if name not in names:
@@ -150,17 +178,17 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     if not wanted:
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
     if isinstance(run.dynamics, BodyDynamics):
-        refuse_bodies(run, wanted)
+        refuse_bodies(run)
     elif not isinstance(run.solution.method, ExplicitStepper.methods):
         raise ValueError(
             f"gradient: in joint coordinates it is for explicit methods, not {run.solution.method}; take one, such as "
             '"rk4", or for stiff systems GeneralizedAlpha with coordinates="absolute"'
         )
-    elif not _is_plain_tree(run.dynamics.mechanism):
+    elif run.dynamics.mechanism.tree.dependence is not None:
         for name in ("bodies", "gravity"):
             if name in wanted:
                 raise ValueError(
-                    f"gradient: {name!r} is for trees; with loops, or joints that follow others, give the numbers as "
+                    f"gradient: {name!r} is for trees and loops; with joints that follow others, give the numbers as "
                     "`parameters`"
                 )
     if (system is None) != (not parameters):
@@ -169,6 +197,20 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
         raise ValueError("gradient: slopes are for sampled controllers, and the run has none")
     if taken := [name for name in parameters or {} if name in OWN]:
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
+
+
+def _keeps_all(run: Run) -> bool:
+    """Whether a run has all its points."""
+    save = run.task.more["save"]
+    return isinstance(save, str | int) and save in ("all", 1)
+
+
+def _may_repeat(run: Run) -> bool:
+    """Whether the steps between the points of a run can be taken again as they were."""
+    task = run.task
+    repeated = task.more["step"] is not None and isinstance(run.solution.method, ExplicitStepper.methods)
+    regular = isinstance(task.more["save"], str | int) and task.controller is None and not ended_by_event(run)
+    return repeated and regular and not isinstance(run.dynamics, BodyDynamics)
 
 
 def _kinks(run: Run) -> np.ndarray:
@@ -180,34 +222,36 @@ def _kinks(run: Run) -> np.ndarray:
     return np.flatnonzero(jumps)
 
 
-def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
-    """Whether cotangents go through the recursions of the tree: there are no loops, and no joint follows another."""
-    return isinstance(mechanism, Mechanism) and mechanism.tree.dependence is None
-
-
 class Adjoint(BackwardSweep):
     """A run in joint coordinates, ready to be taken backward."""
+
+    of_forces: ForceNumbers | None = None
+    loops: LoopAdjoint | None = None
+    _found: np.ndarray | None = None  # derivatives by all parameters
 
     def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
         """each: whether the input of each step counts by itself."""
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
         super().__init__(run, Actuation.of_tree(self.mechanism), self.nv, each)
         self.family, self.names, self.tables = family, names, tables_of(run)
-        self.quick = _is_plain_tree(self.mechanism)
-        self.start = StartTangents(run, self.tables)
-        self.shifts = self._shifts()
+        self.start, self.at_event = StartTangents(run, self.tables), ended_by_event(run)
+        self.shifts, self.of_actuators = self._shifts()
+        if isinstance(self.tables, ClosedTangentTables):
+            self.loops = LoopAdjoint(self.dynamics, self.tables, self.shifts)
+        self.along = Along(self.shifts)
         self.notes = tuple(law.note for law in self.tables.laws if law.note)
         if run.task.more["step"] is None:
             self.notes = ("the steps of the adaptive method are held constant", *self.notes)
 
-    def _shifts(self) -> np.ndarray:
-        """How the numbers of the mechanism change with parameters, (count, m)."""
-        columns = []
-        for name in self.names:
-            assert self.family is not None
-            for k in range(self.family.values[name].size):
-                columns.append(self.family.table_derivative(name, k, numbers_of, lambda mechanism: np.empty(0)))
-        return np.array(columns).reshape(len(columns), len(self.tables.constants)).T
+    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """How the numbers of the mechanism change with parameters, (count, m), and those of the actuators."""
+        count = len(self.tables.constants)
+        if self.family is None or not self.names:
+            return np.zeros((count, 0)), np.zeros((self.actuation.numbers.size, 0))
+        found = self.family.table_derivatives(
+            self.names, numbers_of, lambda mechanism: Actuation.of_tree(mechanism).numbers
+        )
+        return found[:count], found[count:]
 
     # ------------------------------------------------------------ cotangents of points
 
@@ -231,35 +275,32 @@ class Adjoint(BackwardSweep):
 
     def through(self, step: RetakenStep) -> Through:
         """What cotangents go through; numbers beside those of inputs are the tree's, or directions."""
+        if self.loops is not None:
+            return self.loops.through()
+        assert isinstance(self.tables, TangentTables)
         n, d, nv, count = self.dynamics.space.size, self.dynamics.space.dimension, self.nv, len(self.tables.constants)
-        pulls = np.zeros(2, dtype=np.int64)
-        p = self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
-        if self.quick:
-            assert isinstance(self.tables, TangentTables)
-            pulls[OF_FIELD], forces = tree_addresses()
-            numbers, links, acting = (
-                len(self.mechanism.tree.numbers),
-                self.mechanism.tables.links,
-                self.mechanism.tables.acting,
-            )
-            places = self.tables.start + WIDTH * np.arange(count)
-            sizes = self.nq + nv, self.nq + nv, nv + 6 * links
-            used = np.empty((count, 0)) if acting.empty else self.shifts
-            memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
-            return Through(pulls, memory, np.zeros(8), numbers + used.shape[1])
-        if isinstance(self.tables, TangentTables):
-            field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
-        else:
-            (field, correction), places = tangent_addresses(), self.tables.places
-        along = np.zeros((count + nv, nv + self.shifts.shape[1]))
-        along[count:, :nv], along[:count, nv:] = np.eye(nv), self.shifts
-        pulls[OF_FIELD] = pull_address()
-        held = nv, self.dynamics.control.start
-        memory, corrected = memory_of(field, (n - 1, n, d), p, places, along, held=held), np.zeros(8)
-        if correction and self.dynamics.corrected:
-            pulls[OF_CORRECTION] = pull_address()
-            corrected = memory_of(correction, (n, n, n), p, places, along, held=held)
-        return Through(pulls, memory, corrected, self.shifts.shape[1])
+        pulls, p = np.zeros(2, dtype=np.int64), self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
+        if self.mechanism.tree.dependence is not None:
+            along = np.zeros((count + nv, nv + self.along.directions.shape[1]))
+            along[count:, :nv], along[:count, nv:] = np.eye(nv), self.along.directions
+            pulls[OF_FIELD], places = pull_address(), self.tables.start + WIDTH * np.arange(count + nv)
+            held = nv, self.dynamics.control.start
+            memory = memory_of(self.tables.address, (n - 1, n, d), p, places, along, held=held)
+            return Through(pulls, memory, NOTHING, self.along.directions.shape[1])
+        pulls[OF_FIELD], forces = tree_address(), forces_address()
+        numbers, links, acting = (
+            len(self.mechanism.tree.numbers),
+            self.mechanism.tables.links,
+            self.mechanism.tables.acting,
+        )
+        places = self.tables.start + WIDTH * np.arange(count)
+        sizes = self.nq + nv, self.nq + nv, nv + 6 * links
+        room = room_size(self.mechanism)
+        if acting.empty:
+            return Through(pulls, memory_of(forces, sizes, p, places, np.empty((count, 0)), room), NOTHING, numbers)
+        own = self.of_forces = ForceNumbers(self.mechanism, self.shifts)
+        memory = memory_of(forces, sizes, p, places, own.directions, room, owners=own.owners)
+        return Through(pulls, memory, NOTHING, numbers + own.size)
 
     # ------------------------------------------------------------ what is asked for
 
@@ -269,36 +310,29 @@ class Adjoint(BackwardSweep):
             return first @ self.start.points(self.start.own(name))
         if name in ("control", "inputs"):
             return self.of_inputs(name, held)
-        if name == "gravity":
-            return g[GRAVITY.vector : GRAVITY.vector + 3].copy()
-        if name == "bodies":
-            return self._of_bodies(g)
+        if name in ("bodies", "gravity"):
+            numbers = g if len(g) else np.zeros(len(self.mechanism.tree.numbers))  # nothing was simulated
+            return self._of_bodies(numbers) if name == "bodies" else numbers[GRAVITY.vector : GRAVITY.vector + 3].copy()
         assert self.family is not None
-        at = sum(self.family.values[one].size for one in self.names[: self.names.index(name)])
-        columns = slice(at, at + self.family.values[name].size)
-        shift = self.shifts[:, columns]
-        if not self.quick:
-            found = g[columns].copy()
-            every = np.concatenate([shift, np.zeros((self.nv, shift.shape[1]))])
-            found += first @ self.start.points(self.start.follow(every))
-        else:
-            numbers = len(self.mechanism.tree.numbers)
-            found = g[:numbers] @ shift[:numbers]
-            found += g[numbers:][columns] if len(g) > numbers else 0.0
-        found += self._through_actuators(name, held)
+        columns = self.family.slices(self.names)[name]
+        if self._found is None:
+            self._found = self._by_parameters(first, g)
+        found = self._found[columns].copy()
+        if np.any(self.inputs):
+            found += self.actuation.numbers_back(self.inputs, held) @ self.of_actuators[:, columns]
         return found.reshape(self.family.values[name].shape)
 
-    def _through_actuators(self, name: str, held: np.ndarray) -> np.ndarray:
-        """What a parameter does to the forces of the inputs."""
-        assert self.family is not None
-        if not np.any(self.inputs):
-            return np.zeros(self.family.values[name].size)
-        return np.array(
-            [
-                np.sum(held * self.family.derivative(name, k, lambda m: Actuation.of_tree(m).along(self.inputs)))
-                for k in range(self.family.values[name].size)
-            ]
-        )
+    def _by_parameters(self, first: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Derivatives (m,) by all parameters, but for what they do to the forces of inputs."""
+        if self.loops is not None:
+            return self.loops.by_parameters(g, self.start, first)
+        if not len(g):  # nothing was simulated
+            return np.zeros(self.shifts.shape[1])
+        if self.mechanism.tree.dependence is not None:
+            return self.along.by_parameters(g)
+        numbers = len(self.mechanism.tree.numbers)
+        found = g[:numbers] @ self.shifts[:numbers]
+        return found if self.of_forces is None else found + self.of_forces.by_parameters(g[numbers:])
 
     def _of_bodies(self, g: np.ndarray) -> np.ndarray:
         """By the ten inertial numbers of each body, from those of the links."""
@@ -306,10 +340,22 @@ class Adjoint(BackwardSweep):
         on_links = links.reshape(-1, CONSTANT.size)[:, CONSTANT.mass : CONSTANT.mass + len(NAMES)]
         units, count = spatial.from_parameters(np.eye(len(NAMES))), len(self.mechanism.system.bodies)
         found = np.zeros((count, len(NAMES)))
-        for k in range(count):
+        for k, (body, share) in enumerate(parts_of_bodies(self.mechanism)):
             if tree.link_of_body[k] >= 0:
-                found[k] = (
-                    spatial.to_parameters(spatial.transform(units, tree.body_in_link[k]))
-                    @ on_links[tree.link_of_body[k]]
-                )
+                moved = spatial.to_parameters(spatial.transform(units, tree.body_in_link[k]))
+                found[body] += share * moved @ on_links[tree.link_of_body[k]]
         return found
+
+
+class Along:
+    """Directions (count, k) of numbers that change by `shifts` (count, m): those of parameters or, if fewer numbers
+    change than there are parameters, of these numbers."""
+
+    def __init__(self, shifts: np.ndarray):
+        self.shifts, self.numbers = shifts, np.flatnonzero(np.any(shifts != 0.0, axis=1))
+        self.by_number = len(self.numbers) < shifts.shape[1]
+        self.directions = np.eye(len(shifts))[:, self.numbers] if self.by_number else shifts
+
+    def by_parameters(self, g: np.ndarray) -> np.ndarray:
+        """Derivatives (m,) by parameters from the cotangents that were found."""
+        return g @ self.shifts[self.numbers] if self.by_number else g

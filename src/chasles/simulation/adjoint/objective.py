@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.simulation.slopes import difference
+
 STEP = 1e-30  # of a complex step: what is below rounding does no harm
 PROBE, AGREEMENT = 1e-6, 1e-4  # a real difference, and how far it may be from the complex step, relative
 
 POINTS, LARGEST = 6, 3.0  # of a polynomial in integrals, and the largest share of a point in an interval
+BLOCK = 4096  # intervals whose polynomials are found at once
 NONE = np.zeros(0, dtype=int)
 
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
@@ -41,33 +44,63 @@ class Measure:
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """The number, and its derivatives with respect to the numbers q (times, nq) and v (times, nv). kinks: points
         where derivatives along the motion jump."""
+        number, weights = self.number(t, self.values(t, q, v), kinks)
+        return number, *self.along(t, q, v, weights)
+
+    def values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The numbers of points, (times,)."""
         with np.errstate(all="ignore"):  # points that do not count may have no value
             found = self.function(t, q, v)
-        given = isinstance(found, tuple)
-        if given:
-            if len(found) != 3:
-                raise ValueError(f"gradient: the function of {self.name} returned {len(found)} arrays; expected 1 or 3")
-            values, by_q, by_v = (np.asarray(x, dtype=float) for x in found)
+        if isinstance(found, tuple) and len(found) != 3:
+            raise ValueError(f"gradient: the function of {self.name} returned {len(found)} arrays; expected 1 or 3")
+        values = np.asarray(found[0] if isinstance(found, tuple) else found, dtype=float)
+        if values.shape != (len(t),):
+            raise ValueError(
+                f"gradient: the function of {self.name} returned shape {values.shape}; expected ({len(t)},): a number "
+                "for each time, from arrays t (times,), q (times, nq) and v (times, nv)"
+            )
+        return values
+
+    def number(self, t: np.ndarray, values: np.ndarray, kinks: np.ndarray = NONE) -> tuple[float, np.ndarray]:
+        """The number that the values of all points make, and its derivatives with respect to them."""
+        number, weights = self.weigh(t, np.where(np.isfinite(values), values, 0.0), kinks)
+        self._require_finite("is", values[:, None], t, (weights != 0.0) | self.everywhere)
+        return number, weights
+
+    def along(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of weights times values with respect to q and v."""
+        counts = weights != 0.0
+        with np.errstate(all="ignore"):
+            found = self.function(t, q, v)
+        if isinstance(found, tuple):
+            by_q, by_v = (np.asarray(x, dtype=float) for x in found[1:])
             if by_q.shape != q.shape or by_v.shape != v.shape:
                 raise ValueError(
                     f"gradient: the function of {self.name} returned derivatives of shapes {by_q.shape} and "
                     f"{by_v.shape}; expected {q.shape} and {v.shape}"
                 )
         else:
-            values = np.asarray(found, dtype=float)
-        if values.shape != (len(t),):
-            raise ValueError(
-                f"gradient: the function of {self.name} returned shape {values.shape}; expected ({len(t)},): a number "
-                "for each time, from arrays t (times,), q (times, nq) and v (times, nv)"
-            )
-        number, weights = self.weigh(t, np.where(np.isfinite(values), values, 0.0), kinks)
-        counts = weights != 0.0
-        self._require_finite("is", values[:, None], t, counts | self.everywhere)
-        if not given:
             by_q, by_v = self._differentiated(t, q, v, counts)
         self._require_finite("has derivatives that are", np.concatenate([by_q, by_v], axis=1), t, counts)
         along_q, along_v = (np.where(counts[:, None], weights[:, None] * part, 0.0) for part in (by_q, by_v))
-        return number, along_q, along_v
+        return along_q, along_v
+
+    def by_end_time(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, kinks: np.ndarray = NONE) -> float:
+        """The derivative by the time of the last point, while states stay: of integrals, what is added to them, and of
+        the function itself."""
+        values = self.values(t, q, v)
+        size = 0.02 * (t[-1] - t[-2])
+
+        def moved(offset: float) -> np.ndarray:
+            times = t.copy()
+            times[-1] += offset
+            return times
+
+        found = difference(lambda offset: self.weigh(moved(offset), values, kinks)[0], size) if self.everywhere else 0.0
+        weight = self.weigh(t, values, kinks)[1][-1]
+        if weight != 0.0:
+            found += weight * difference(lambda offset: self.values(moved(offset), q, v)[-1], size)
+        return float(found)
 
     def _require_finite(self, told: str, found: np.ndarray, t: np.ndarray, counts: np.ndarray) -> None:
         """ValueError unless numbers of the points that count are finite."""
@@ -153,8 +186,9 @@ def quadrature(t: np.ndarray, kinks: np.ndarray = NONE) -> np.ndarray:
     """Weights of points in an integral: of each interval the integral of the polynomial through the `POINTS` points
     about it, or fewer between kinks and where steps differ so much that weights would be large."""
     weights, edges = np.zeros(len(t)), np.unique([0, *kinks, len(t) - 1])
-    for first, last in itertools.pairwise(edges):
-        left, count = np.arange(first, last), min(POINTS, last - first + 1)
+    blocks = ((a, b, begin) for a, b in itertools.pairwise(edges) for begin in range(a, b, BLOCK))
+    for first, last, start in blocks:
+        left, count = np.arange(start, min(start + BLOCK, last)), min(POINTS, last - first + 1)
         while len(left):
             begin = np.clip(left - count // 2 + 1, first, last + 1 - count)
             places, h = begin[:, None] + np.arange(count), t[left + 1] - t[left]

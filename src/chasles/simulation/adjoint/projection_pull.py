@@ -108,8 +108,13 @@ def divide_by_masses(tables, x):
 
 
 @kernel(allocates=True, shared=True)
-def subtract_reactions(tables, work, room):
-    """turn -= Jᵀ impulse, as residuals of places have it."""
+def subtract_reactions(tables, integers, work, room):
+    """turn -= Jᵀ impulse, as residuals of places have it: not those of equations between velocities alone."""
+    follows = integers[PULL.follows]
+    for j in range(tables.nt):
+        for k in range(3):
+            if integers[follows + 3 * j + k] == 0:
+                room.impulse[3 * tables.nodes[j] + k] = 0.0
     fill(room.along, 0.0)
     add_reactions(tables, work.rows, room.impulse, -1.0, room.along)
     to_body(tables, work.motion, room.along)
@@ -166,7 +171,7 @@ def sweep_positions(memory, integers, head, tables, room, stage, near):
             pushed_by(tables, work.rows, work.x, work.a)
         set_to(room.moved[6 * n * sweeps : 6 * n * (sweeps + 1)], work.a)
         set_to(room.sweep[3 * tables.nn * sweeps : 3 * tables.nn * (sweeps + 1)], work.x)
-        room.factor[sweeps] = float(owner)
+        room.factor[sweeps], fresh = float(owner), owner == sweeps
         sweeps += 1
         there = spot_at(memory, integers, head, sweeps)
         set_to(there.q, here.q)
@@ -177,7 +182,7 @@ def sweep_positions(memory, integers, head, tables, room, stage, near):
         prepare(tables.tiles, tables.constants, nt, moved.motion, moved.rows)
         before = share
         share = largest_residual(tables.tiles, nt, moved.motion, moved.rows)
-        stuck = is_stuck(share, before, sweeps)
+        stuck = is_stuck(share, before, sweeps, fresh)
         if refined or (is_slow(share, before) and not stuck):
             factorize_at(memory, integers, head, tables, sweeps)
             owner = sweeps
@@ -239,7 +244,7 @@ def pull_sweeps(p_at, p_size, bar_at, memory_at, memory_size, near):
     stage = space_of(p[head[HEAD.end] :], head).work
     sweeps, owner = sweep_positions(memory, integers, head, tables, room, stage, near)
     fill(room.of_spots, 0.0)
-    rotors = integers[PULL.rotors] != 0
+    shared = integers[PULL.shared] != 0
     end = spot_at(memory, integers, head, sweeps)
     if near != 0:
         from_numbers(tables, end.q, carray(bar_at, ((POSE + TWIST) * n,)), room.turn, room.twist)
@@ -247,7 +252,7 @@ def pull_sweeps(p_at, p_size, bar_at, memory_at, memory_size, near):
         factorize_at(memory, integers, head, tables, sweeps)
     # the state whose residuals are looked at is at the end, from here on
     set_to(room.q, end.q)
-    if rotors:
+    if shared:
         pull_shared_speeds(p, memory, integers, head, tables, room, stage, sweeps, owner)
     else:  # the result is the same whatever the factor is
         pull_speeds(p, memory, integers, head, tables, room, stage, sweeps)
@@ -277,8 +282,7 @@ def pull_sweeps(p_at, p_size, bar_at, memory_at, memory_size, near):
             pull_state(p, memory, integers, 2)
             to_rows(tables, integers, room.x, room.place, 1.0, False, True)
             set_to(room.impulse, room.x)
-            hold_nothing(tables, room.impulse)
-            subtract_reactions(tables, at, room)
+            subtract_reactions(tables, integers, at, room)
             set_to(room.rate, moved)
             to_body(tables, at.motion, room.rate)
             keep(memory, integers, room, row)
@@ -290,12 +294,12 @@ def pull_sweeps(p_at, p_size, bar_at, memory_at, memory_size, near):
 @kernel(allocates=True, shared=True)
 def pull_factor(p, memory, integers, head, tables, room, stage, used, x):
     """How equations follow the poses that they were factorized at: -hat · dK (b, μ), with μ = x and hat in room.a and
-    room.x. Sweeps that follow make up for it to first order, but for what rotors share."""
+    room.x. Sweeps that follow make up for it to first order, but for what is shared by the factor."""
     n, t = tables.n, room.t[0]
     factor = work_at(memory, integers, head, stage, used)
     clear_weights(room)
     pushed_by(tables, factor.rows, x, room.shift)  # b
-    if largest(room.shift) >= (NOTHING if integers[PULL.rotors] != 0 else SMALL):
+    if largest(room.shift) >= (NOTHING if integers[PULL.shared] != 0 else SMALL):
         clear_state(room, 0.0)
         room.t[0] = time_of(factor.rows)
         for k in range(room.angles.shape[0]):
@@ -430,16 +434,15 @@ def settle(memory, integers, head, tables, room, stage, end, owner):
     share them, and the rest at once."""
     at = work_of(spot_at(memory, integers, head, end).work, head)
     fill(room.total, 0.0)
-    for k in range(1 + FURTHER if integers[PULL.rotors] != 0 else 1):
+    for k in range(1 + FURTHER if integers[PULL.shared] != 0 else 1):
         factor = work_at(memory, integers, head, stage, end if k == 0 else owner)
         set_to(room.along, room.turn)
         to_space(tables, at.motion, room.along)
         divide_by_masses(tables, room.along)
         rows_times(tables, at.rows, room.along, room.x, -1.0)
         solve_with(tables, factor, room.x, room.a)
-        hold_nothing(tables, room.x)
         set_to(room.impulse, room.x)
-        subtract_reactions(tables, at, room)
+        subtract_reactions(tables, integers, at, room)
         for m in range(3 * tables.nn):
             room.total[m] += room.x[m]
     clear_state(room, 0.0)

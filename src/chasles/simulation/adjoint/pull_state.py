@@ -24,18 +24,19 @@ from chasles.kernel.workspace import add3, layout, load3, load9, store3, store6
 from chasles.lie import quaternion
 
 SPOTS = SWEEPS + 1  # poses of a projection
-JOINTS = -1.0  # instead of whether forces act: velocities of joints are asked for, alone
+JOINTS = -1.0  # instead of whether forces act: what joints show is asked for, alone
 
 # head of the memory: the address of `residuals`; where parts begin: duals, the mechanism with laws on duals and its
 # end, addresses of forces and how many, numbers of forces on duals, colors of bodies (of each which one has it among
 # those that a body's, a tile's or a joint's numbers depend on) and how many, whether these depend on where bodies are
-# (`coloring.translates`), tiles that have residuals, `ROOM`, poses and workspaces of a projection; whether there are
-# rotors, whether stages are projected, the addresses of `differentiate` and `pull_sweeps`; where the account begins,
+# (`coloring.translates`), tiles that have residuals, rows whose residuals follow the poses as the Jacobian says,
+# `ROOM`, poses and workspaces of a projection; whether a projection depends on whose factor it has, as with rotors and
+# rolling; whether stages are projected, the addresses of `differentiate` and `pull_sweeps`; where the account begins,
 # how many rows it has room for, how many it has, and their size
 PULL = layout(
     "PULL", residuals=1, duals=1, mechanism=1, mechanism_end=1, acting=1, n_acting=1, forces=1, color=1, of_bodies=1,
-    of_tiles=1, of_joints=1, colors=1, translates=1, chosen=1, room=1, spots=1, rotors=1, staged=1, differentiate=1,
-    sweeps=1, account=1, capacity=1, used=1, row=1,
+    of_tiles=1, of_joints=1, colors=1, translates=1, chosen=1, follows=1, room=1, spots=1, shared=1, staged=1,
+    differentiate=1, sweeps=1, account=1, capacity=1, used=1, row=1,
 )  # fmt: skip
 _n, _nt, _nn, _na = (getattr(MECHANISM.sizes, name) for name in ("n_bodies", "n_tiles", "n_nodes", "n_angles"))
 _inputs = 6 * MECHANISM.sizes.n_joints  # at most
@@ -44,7 +45,7 @@ PULL_DUALS = Regions(
     "PullDuals",
     q=WIDTH * POSE * _n,
     v=WIDTH * TWIST * _n,
-    out=WIDTH * (12 * _n + 9 * _nt + _inputs),
+    out=WIDTH * (12 * _n + 9 * _nt + 2 * _inputs),
     work=WIDTH * RESIDUAL_WORK.count,
 )
 duals_of = PULL_DUALS.views
@@ -224,7 +225,7 @@ def set_duals(tables, room, duals):
 
 @kernel(allocates=True)
 def evaluate(memory, integers, room, duals, size):
-    """`residuals` of the state on duals; `size` leaves velocities of joints out, or not."""
+    """`residuals` of the state on duals; `size` leaves what joints show out, or not."""
     mechanism = memory[integers[PULL.mechanism] : integers[PULL.mechanism_end]]
     acting, forces = integers[PULL.acting], integers[PULL.forces]
     count = integers[PULL.n_acting]

@@ -17,11 +17,13 @@ from chasles.kernel.lanes import buffer
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.answer import Answer
 from chasles.simulation.adjoint.blocks import seeds_of
-from chasles.simulation.adjoint.steps import steps_back
+from chasles.simulation.adjoint.steps import OF_CORRECTION, steps_back
 from chasles.simulation.periods import held_inputs
 from chasles.simulation.run import Run
 
 EVERY = slice(None)
+LOOK, HUGE = 50, 1e100  # steps after which cotangents are looked at, and by how much they grow if they overflow
+UNUSUAL = 1e10  # a growth that is told
 
 
 class Through(NamedTuple):
@@ -51,14 +53,21 @@ class BackwardSweep:
 
     def __init__(self, run: Run, actuation: Actuation, nv: int, each: bool):
         """nv: of forces along joints. each: whether the input of each step counts by itself."""
-        self.run, self.dynamics, self.actuation, self.forces_count = run, run.dynamics, actuation, nv
-        self.inputs, self.which = held_inputs(run, actuation)
-        self.period = self.which
-        if each:
-            self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
-        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, nv))
+        self.dynamics, self.actuation, self.forces_count, self.each = run.dynamics, actuation, nv, each
+        self.take(run)
 
+    def take(self, run: Run) -> None:
+        """The run that is taken backward, or a piece of it."""
+        self.run = run
+        self.inputs, self.which = held_inputs(run, self.actuation)
+        self.period = self.which
+        if self.each:
+            self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
+        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, self.forces_count))
+
+    notes: tuple[str, ...] = ()
     chunk: int | None = None  # steps after which something is done, by `passed`
+    at_event = False  # whether an event ended the run, so that the last point is not corrected
 
     def through(self, step: RetakenStep) -> Through:
         """What cotangents go through in each step."""
@@ -106,6 +115,12 @@ class BackwardSweep:
         def sweep(part: slice, pushed: np.ndarray) -> None:
             """The steps between some points, with cotangents that the points have for themselves."""
             first, end, _ = part.indices(len(times))
+            if end == len(times) and self.at_event and end - first > 2:
+                sweep(slice(end - 2, end), pushed[-2:])
+                pushed, end = np.concatenate([pushed[:-2], y_bar[None]]), end - 1
+            pulls = through.pulls.copy()
+            if end == len(times) and self.at_event:
+                pulls[OF_CORRECTION] = 0
             for last in range(end - 1, first, -(self.chunk or end)):
                 own = slice(max(last - (self.chunk or end), first), last + 1)
                 here = pushed[own.start - first : own.stop - first]
@@ -116,7 +131,7 @@ class BackwardSweep:
                     (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program),
                     *((times[own], sizes[own], begins[own]), y[own], here),
                     *((self.which[own], self.controls, held, dynamics.control.start), parameters, stepper.address),
-                    *(through.pulls, room, seeds, g, given),
+                    *(pulls, room, seeds, g, given),
                 )
                 self.passed()
 
@@ -125,7 +140,32 @@ class BackwardSweep:
                 sweep(EVERY, kicks)
             else:
                 self._answered(answer, sweep, kicks, y_bar, held)
+            if not np.isfinite(y_bar).all() and np.isfinite(kicks).all():
+                self._require_moderate(sweep, kicks, y_bar)
+        growth = np.abs(y_bar).max() / (np.abs(kicks).sum(axis=0).max() or 1.0)
+        if growth > UNUSUAL:
+            told = (
+                f"derivatives grow by {growth:.1g} over the run, as those of chaotic motions do: they are those of what"
+            )
+            self.notes = (*self.notes, f"{told} was computed, and say little about the motion")
         return y_bar, held, g[nv:]
+
+    def _require_moderate(self, sweep: Any, kicks: np.ndarray, y_bar: np.ndarray) -> None:
+        """RuntimeError if cotangents grow beyond all numbers on their way back."""
+        last, pushed, size = len(kicks) - 1, kicks[-1], 0.0
+        while last > 0:
+            first = max(last - LOOK, 0)
+            sweep(slice(first, last + 1), np.concatenate([kicks[first:last], pushed[None]]))
+            if not np.isfinite(y_bar).all():
+                break
+            last, pushed, size = first, y_bar.copy(), float(np.abs(y_bar).max())
+        if size > HUGE * np.abs(kicks).max():
+            t = self.run.t
+            raise RuntimeError(
+                f"gradient: the derivative by the state at t = {t[last]:.6g} s is {size:.2g} already, and grows beyond "
+                f"all numbers before t = {t[first]:.6g} s: the motion depends on its start so strongly, as a chaotic "
+                "one does, that a gradient over this span says nothing; take a shorter one"
+            )
 
     def _answered(self, answer: Answer, sweep: Any, kicks: np.ndarray, y_bar: np.ndarray, held: np.ndarray) -> None:
         """The steps of each period, last first, and how its input answers to the point that it begins at."""

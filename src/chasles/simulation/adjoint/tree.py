@@ -59,8 +59,9 @@ from chasles.simulation.adjoint.by_duals import pull
 from chasles.simulation.adjoint.mass import place_of, solve_mass
 from chasles.simulation.tree.motion import PART, tables_of
 
-# of each link, and first of the ground: twist, acceleration, and the cotangents of twist, acceleration and ξ
-BACK = layout("BACK", twist=6, acceleration=6, twist_bar=6, acceleration_bar=6, xi_bar=6)
+# of each link, and first of the ground: twist, acceleration, and the cotangents of twist, acceleration, ξ and, where
+# something looks at it (`loop`), of the pose in space
+BACK = layout("BACK", twist=6, acceleration=6, twist_bar=6, acceleration_bar=6, xi_bar=6, pose_bar=6)
 
 
 @kernel
@@ -124,9 +125,11 @@ def add_inertial(g, at, x, y, weight):
 
 
 @kernel
-def pull_own(numbers, i, twist, A, xi, work, here, g, weight):
+def pull_own(numbers, i, limbs, work, g, weight):
     """Cotangents that a link's own inertia gives its twist, acceleration and ξ."""
-    inertia = inertia_of(numbers, constants_of(i))
+    here, inertia = (i + 1) * BACK.size, inertia_of(numbers, constants_of(i))
+    twist, A = load6(work, here + BACK.twist, 0.0), load6(work, here + BACK.acceleration, 0.0)
+    xi = load6(limbs, (i + 1) * LIMB.size + LIMB.motion, 0.0)
     momentum, turned = inertia_mul(inertia, twist), motion_cross(xi, twist)
     change, push = inertia_mul(inertia, A), force_cross(twist, momentum)
     add6(work, here + BACK.acceleration_bar, inertia_mul(inertia, xi))
@@ -182,13 +185,13 @@ def hand_on(R, p, bar, work, at):
 
 
 @kernel
-def pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, first):
-    """The cotangents of a link go to its joint, to its numbers, and on to its parent: all of -s."""
+def pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, first, posed):
+    """The cotangents of a link go to its joint, to its numbers, and on to its parent: all of -s. posed: whether there
+    are some of poses in space."""
     parent, kind, iq, iv = link(topology, i)
     c, here, base = constants_of(i), (i + 1) * BACK.size, (parent + 1) * BACK.size
     twist, A = load6(work, here + BACK.twist, 0.0), load6(work, here + BACK.acceleration, 0.0)
     xi = load6(limbs, (i + 1) * LIMB.size + LIMB.motion, 0.0)
-    pull_own(numbers, i, twist, A, xi, work, here, g[first:], -1.0)
     joint, rate = along_screws(numbers, c, kind, v, iv, 0.0), along_screws(numbers, c, kind, a, iv, 0.0)
     A_bar, xi_bar = load6(work, here + BACK.acceleration_bar, 0.0), load6(work, here + BACK.xi_bar, 0.0)
     V_bar = both(load6(work, here + BACK.twist_bar, 0.0), force_cross(joint, A_bar))
@@ -198,6 +201,8 @@ def pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, f
     place = force_cross(less(twist, joint), V_bar)
     place = both(place, force_cross(before, A_bar))
     place = both(place, force_cross(less(xi, along_screws(numbers, c, kind, mu, iv, 0.0)), xi_bar))  # of s, negative
+    if posed:
+        place = less(place, load6(work, here + BACK.pose_bar, 0.0))
     if kind == SPHERICAL or kind == FREE:
         add_turn(q, iq, place[0], place[1], kind, 1.0, y_bar)
     else:
@@ -212,12 +217,14 @@ def pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, f
     hand_on(R, p, V_bar, work, base + BACK.twist_bar)
     hand_on(R, p, A_bar, work, base + BACK.acceleration_bar)
     hand_on(R, p, xi_bar, work, base + BACK.xi_bar)
+    if posed:
+        hand_on(R, p, load6(work, here + BACK.pose_bar, 0.0), work, base + BACK.pose_bar)
 
 
 @kernel
-def free_rates_back(topology, q, v, a, bar, a_bar, v_bar, y_bar):
+def free_rates_back(topology, q, v, a, bar, a_bar, v_bar, y_bar, stopped):
     """Cotangents through w' = R (v' + ω x v) of free joints (`free_velocity.rates_from_body`): a holds w' there, and
-    becomes v'."""
+    becomes v'. `stopped`: what is on the ground has v = 0 there."""
     for i in range(links_of(topology)):
         parent, kind, iq, iv = link(topology, i)
         if kind == FREE:
@@ -225,7 +232,7 @@ def free_rates_back(topology, q, v, a, bar, a_bar, v_bar, y_bar):
             rate, turned = mul_t(R, load3(a, iv + 3, 0.0)), mul_t(R, load3(bar, iv + 3, 0.0))
             add_turn(q, iq, cross(rate, turned), (0.0, 0.0, 0.0), SPHERICAL, 1.0, y_bar)
             store3(a_bar, iv + 3, turned)
-            if parent >= 0:
+            if parent >= 0 or not stopped:
                 spin, speed = load3(v, iv, 0.0), load3(v, iv + 3, 0.0)
                 add3(v_bar, iv, cross(speed, turned))
                 add3(v_bar, iv + 3, cross(turned, spin))
@@ -296,7 +303,7 @@ def pull_motion(t, y, f, bar, y_bar, g, p, memory):
         x[nq + k] = v[k]
     if free:
         stop_roots(topology, v)
-        free_rates_back(topology, q, v, a, bar[nv:], a_bar, v_bar, y_bar)
+        free_rates_back(topology, q, v, a, bar[nv:], a_bar, v_bar, y_bar, True)
     outward(topology, numbers, v, limbs, work)
     solve_mass(topology, numbers, limbs, a_bar, mu)
     acting = table[0] + table[1] != 0
@@ -307,7 +314,8 @@ def pull_motion(t, y, f, bar, y_bar, g, p, memory):
         if acting:
             for k in range(6):
                 work[(i + 1) * BACK.size + BACK.xi_bar + k] -= wrenches[6 * i + k]
-        pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, nv)
+        pull_own(numbers, i, limbs, work, g[nv:], -1.0)
+        pull_link(topology, numbers, i, q, v, a, mu, limbs, work, v_bar, y_bar, g, nv, False)
     for k in range(3):  # the ground accelerates by -g
         g[nv + GRAVITY.vector + k] += work[BACK.acceleration_bar + 3 + k]
     if free:
@@ -355,13 +363,15 @@ def forces_tangent(t, y, p, out, y_size, p_size, out_size):
 
 
 @cache
-def tree_addresses() -> tuple[int, int]:
-    """Addresses of `pull_tree` and `forces_tangent`, compiled now or loaded from the cache."""
-    kinds = NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3
-    return (
-        address_of(pull_tree, NUMBER, *(NUMBERS,) * 7, INTEGERS),
-        address_of(forces_tangent, *kinds),
-    )
+def forces_address() -> int:
+    """Address of `forces_tangent`, compiled now or loaded from the cache."""
+    return address_of(forces_tangent, NUMBER, DUALS, NUMBERS, DUALS, *(INTEGER,) * 3)
+
+
+@cache
+def tree_address() -> int:
+    """Address of `pull_tree`, compiled now or loaded from the cache."""
+    return address_of(pull_tree, NUMBER, *(NUMBERS,) * 7, INTEGERS)
 
 
 def room_size(mechanism: Mechanism) -> int:

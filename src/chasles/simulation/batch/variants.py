@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,8 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.body import UPPER, Body
-from chasles.model.expression_law import Expression
-from chasles.model.rod_parts import OfRod
 from chasles.model.suggestion import meant
 from chasles.model.system import System
-from chasles.once import once
 from chasles.relative.determined import require_determined
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
@@ -29,22 +26,14 @@ from chasles.relative.variants import numbers_with
 from chasles.screw import inertia as spatial
 from chasles.simulation.batch.table_parameters import Copies, are_copied
 from chasles.simulation.compiled_system import take_over
-from chasles.simulation.parameter_family import NoDerivativeError, require_same
+from chasles.simulation.parameter_family import require_same
+from chasles.simulation.places import PlaceOfNumbers, changed, place_of
+from chasles.simulation.slopes import NoDerivativeError
 
 Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism
-SECTIONS = ("bodies", "joints", "frames", "forces", "actuators", "constraints")
 OF_BODIES = ("mass", "com", "inertia")
 WHERE = "simulate_batch"
 LEAST = 1e-13  # of a body's largest moment of inertia: with smaller ones it may be a thin rod
-
-
-@dataclass(frozen=True)
-class PlaceOfNumbers:
-    """Where a parameter is in a system: a field of one of the things of a section, or of the system itself."""
-
-    section: str
-    index: int
-    field: str
 
 
 class Variants:
@@ -57,15 +46,8 @@ class Variants:
         if isinstance(model, Made):
             if parameters and isinstance(model, AbsoluteMechanism):
                 raise ValueError(f'{WHERE}: with parameters give the System, and coordinates="absolute"')
-            known = _places(model if isinstance(model, System) else model.system)
             for name in parameters:
-                if name not in known:
-                    examples = ", ".join(list(known)[:4])
-                    raise ValueError(
-                        f"{WHERE}: the system has no number {name!r}; {meant(name, known)}such places are {examples}, "
-                        "...; or give a function of the parameters that returns a System"
-                    )
-                self.places[name] = known[name]
+                self.places[name] = place_of(model if isinstance(model, System) else model.system, name, WHERE)
         elif callable(model):
             _check_arguments(model, parameters)
         else:
@@ -88,20 +70,7 @@ class Variants:
         system = self._system
         if self._masses_alone and min(map(float, values.values())) > 0.0:
             return self._with_masses(given, system, values)
-        changes: dict[str, dict[int, dict[str, Any]]] = {}
-        top: dict[str, Any] = {}
-        for name, value in values.items():
-            place = self.places[name]
-            if not place.section:
-                top[place.field] = value
-                continue
-            changes.setdefault(place.section, {}).setdefault(place.index, {})[place.field] = value
-        for section, things in changes.items():
-            every = list(getattr(system, section))
-            for index, some in things.items():
-                every[index] = _renewed(every[index], some)
-            top[section] = every
-        found = replace(system, **top)
+        found = changed(system, {self.places[name]: value for name, value in values.items()})
         if isinstance(given, ClosedMechanism):
             return compiled(found, given.cut)
         return Mechanism(found) if isinstance(given, Mechanism) else found
@@ -156,36 +125,6 @@ def _check_arguments(function: Callable[..., Any], parameters: Mapping[str, Any]
         if name not in known:
             expected = ", ".join(known) or "none"
             raise ValueError(f"{WHERE}: the model has no parameter {name!r}; {meant(name, known)}it has {expected}")
-
-
-@once
-def _places(system: System) -> dict[str, PlaceOfNumbers]:
-    """All places of a system that hold numbers, by name; what follows from rods is made anew by each system."""
-    found = {"gravity": PlaceOfNumbers("", 0, "gravity")}
-    for section in SECTIONS:
-        for index, thing in enumerate(getattr(system, section)):
-            written = isinstance(getattr(thing, "value", None), Expression)  # its parameters are its program
-            for item in () if isinstance(thing, OfRod) else fields(thing):
-                if item.init and not (written and item.name == "parameters") and _numeric(getattr(thing, item.name)):
-                    found[f"{section}.{thing.name}.{item.name}"] = PlaceOfNumbers(section, index, item.name)
-    return found
-
-
-def _numeric(value: Any) -> bool:
-    if isinstance(value, bool | str) or value is None:
-        return False
-    if isinstance(value, tuple | list):
-        return bool(value) and all(map(_numeric, value))
-    return isinstance(value, int | float | np.ndarray | np.generic)
-
-
-def _renewed(thing: Any, values: dict[str, Any]) -> Any:
-    """A body, joint, ... with other values."""
-    if isinstance(thing, Body) and thing.density is not None:
-        if set(values) != {"density"}:
-            raise ValueError(f"body {thing.name!r}: its mass follows from its density; vary that instead")
-        return replace(thing, **values, mass=0.0, com=(0.0,) * 3, inertia=(0.0,) * 3)
-    return replace(thing, **values)
 
 
 def heavier(bodies: Sequence[Body], masses: np.ndarray) -> list[Body]:

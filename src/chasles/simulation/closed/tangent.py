@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.constraint.rows import NUMBERS as TILE_NUMBERS
 from chasles.constraint.rows import TURN
 from chasles.constraint.tile_work import EXTRA, EXTRA_AT
@@ -80,36 +81,38 @@ class ClosedTangentTables:
     def __init__(self, mechanism: ClosedMechanism, parameters: np.ndarray, free: bool):
         self.configuration, acting = mechanism.tables.configuration, mechanism.tables.acting
         end = int(parameters.view(np.int64)[HEAD.end])
-        self.base = parameters[:end].copy()
+        self.base, self.acts, self.closing = parameters[:end].copy(), not acting.empty, mechanism.closing
         integers = self.base.view(np.int64)
-        for name, address in addresses().items():
-            integers[getattr(HEAD, name)] = address
-        integers[HEAD.act] = 0 if acting.empty else act_address()
         self.laws = [LawTangent(law) for law in acting.laws]
         rows = CLOSED.part(self.base, "table")[FORCES.size :].reshape(-1, FORCE.size)
         put_tangents(rows, acting.laws, self.laws)
-        self._rows(mechanism)
+        self.of_tiles = self._tangents(mechanism)
+        self.laws += self.of_tiles
         self.free, self.work = free, len(parameters) - end
         self.constants = varying(mechanism)
         edges = [(int(integers[at]), int(integers[at + 1])) for at in (getattr(HEAD, name) for name in VARYING)]
         self.where = np.concatenate([np.arange(*edge) for edge in edges])
 
-    def _rows(self, mechanism: ClosedMechanism) -> None:
-        """Give special tiles the functions that compute them on duals."""
-        closing = mechanism.closing
-        constants = CLOSED.part(self.base, "constants")[: len(closing.tiles) * TILE_NUMBERS.size]
-        tangents = [LawTangent(law) for law in closing.laws]
-        left = iter(tangents)
-        for tile, row in zip(closing.tiles, constants.reshape(-1, TILE_NUMBERS.size), strict=True):
-            if tile.kind >= TURN:
-                row[EXTRA_AT + EXTRA.function] = special_address()
-                if row[EXTRA_AT + EXTRA.law]:
-                    row[EXTRA_AT + EXTRA.law] = next(left).address
+    def _tangents(self, mechanism: ClosedMechanism) -> list[LawTangent]:
+        """Of the laws of constraints."""
+        tangents = [LawTangent(law) for law in mechanism.closing.laws]
         in_time = [one.value for one in mechanism.system.constraints if isinstance(one, Drive)]
         for one in tangents:  # of laws of time there is nothing to difference
             if any(one.law is law for law in in_time):
                 one.note = ""
-        self.laws += tangents
+        return tangents
+
+    @cached_property
+    def tiles(self) -> np.ndarray:
+        """The numbers of tiles, the special ones with the functions that compute them on duals."""
+        found, left = CLOSED.part(self.base, "constants").copy(), iter(self.of_tiles)
+        rows = found[: len(self.closing.tiles) * TILE_NUMBERS.size].reshape(-1, TILE_NUMBERS.size)
+        for tile, row in zip(self.closing.tiles, rows, strict=True):
+            if tile.kind >= TURN:
+                row[EXTRA_AT + EXTRA.function] = special_address()
+                if row[EXTRA_AT + EXTRA.law]:
+                    row[EXTRA_AT + EXTRA.law] = next(left).address
+        return found
 
     @property
     def places(self) -> np.ndarray:
@@ -129,8 +132,13 @@ class ClosedTangentTables:
         front = p.view(np.int64)
         front[FRONT.length], front[FRONT.numbers], front[FRONT.work], front[FRONT.free] = length, first, work, self.free
         p[FRONT.size : FRONT.size + length] = self.base
+        integers = front[FRONT.size : FRONT.size + length]
+        for name, address in addresses().items():
+            integers[getattr(HEAD, name)] = address
+        integers[HEAD.act] = act_address() if self.acts else 0
         duals = p[first:work].reshape(-1, WIDTH)
         duals[:, 0] = self.base
+        duals[integers[HEAD.constants] : integers[HEAD.constants + 1], 0] = self.tiles
         duals[self.where[-len(control) :], 0] = control
         duals[self.where, 1:] = tangents
         return p
