@@ -15,24 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from chasles.fit.moved_states import WEIGHTS, derivative_along, sprung_like, states_at
 from chasles.fit.recorded_input import RecordedInput, with_inputs
 from chasles.fit.sensor import Channel
 from chasles.fit.unknown import BODY, PATH, START, Slot, start_of
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
-from chasles.integrate.solution import Solution
 from chasles.io.model_file import Study
-from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.mechanism import Mechanism
 from chasles.relative.parameter.inertial import body_with
 from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.sensitivities import sensitivities
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.states import States
 
-ALONG = 1e-3  # rad, or part of a body's size: how far states are moved for differences
-WEIGHTS = {1: 2 / 3, -1: -2 / 3, 2: -1 / 12, -2: 1 / 12}
 ONE_SIDED = {1: 4.0, 2: -3.0, 3: 4 / 3, 4: -1 / 4}  # of changes from the middle
 SAME_TIME = 1e-9  # of the span: times that are nearer count as one
 STEPPING = ("method", "step", "rtol", "atol", "max_step")
@@ -206,7 +202,7 @@ class Trial:
 
     def _states(self, run: Any, k: int, point: TrialPoint) -> States:
         rows = self._rows(run, k, point)
-        return _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows)
+        return states_at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows)
 
     def derivatives(self, point: TrialPoint) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
         """Residuals, their derivatives by all slots (times, numbers, columns), and by the channel's delay."""
@@ -220,8 +216,8 @@ class Trial:
             slope = np.stack(columns, axis=-1) if columns else np.zeros((*residual.shape, 0))
             late = np.zeros_like(residual)
             if any(self.channels[k].delays for k in group):
-                a = _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows).a
-                late = -_difference(run, shown, run.v[rows], a, 1.0)
+                a = states_at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows).a
+                late = -derivative_along(run, shown, run.v[rows], a, 1.0)
             edges = np.cumsum([self.channels[k].off(self.channels[k].values).shape[1] for k in group])[:-1]
             parts = (np.split(one, edges, axis=1) for one in (residual, slope, late))
             results |= dict(zip(group, zip(*parts, strict=True), strict=True))
@@ -247,7 +243,7 @@ class Trial:
 
         def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
             moved = dynamics.mechanism.tables.configuration.retract(q, dq)
-            states = _at(dynamics, run, t + dt, moved, v + dv, rows)
+            states = states_at(dynamics, run, t + dt, moved, v + dv, rows)
             return np.concatenate([channel.off(channel.shown(states)) for channel in channels], axis=1)
 
         return shown
@@ -268,7 +264,7 @@ class Trial:
             )
             key = np.concatenate(slots).tobytes()
             if key not in made:
-                made[key] = _sprung(self.study(slots, physical=False).system, mechanism)
+                made[key] = sprung_like(self.study(slots, physical=False).system, mechanism)
             return made[key]
 
         begins = self._start_directions(point, q, v, isinstance(mechanism, ClosedMechanism))
@@ -351,7 +347,7 @@ class Trial:
                     state += found.state[rows, :, found.columns[f"s{k}"].start + j] / slot.steps(slots[k])[j]
                 if start is not None:
                     state += found.state[rows, :, start.start + at]
-                columns.append(_difference(run, shown, state[:, :nv], state[:, nv:], 0.0))
+                columns.append(derivative_along(run, shown, state[:, :nv], state[:, nv:], 0.0))
                 at += 1
         return columns
 
@@ -403,30 +399,3 @@ def _latest(channels: list[Channel]) -> list[float]:
 def _end(channels: list[Channel]) -> float:
     """How long a simulation has to go on for all channels."""
     return max(float(one.t[-1]) - min(0.0, late) for one, late in zip(channels, _latest(channels), strict=True))
-
-
-def _sprung(system: System, like: Any) -> Any:
-    """The system compiled as another one, with a place for springs and dampers at each joint, even if none has any."""
-    if isinstance(like, ClosedMechanism):
-        return ClosedMechanism(system, like.cut, sprung=True)
-    return Mechanism(system, sprung=True)
-
-
-def _at(dynamics: Any, run: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, rows: np.ndarray) -> States:
-    """States of a mechanism at times; inputs are those of the run."""
-    w = dynamics.free.from_body(q, v) if dynamics.free else v
-    y = np.concatenate([q, w, np.zeros((len(q), 1))], axis=1)
-    given = None if run.given is None else run.given[rows]
-    return States(dynamics, Solution(dynamics.space, run.solution.method, t, y, True, ""), given)
-
-
-def _difference(run: Any, shown: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
-    """The derivative of what is shown along a direction of the states, and of time if dt is 1."""
-    sizes = run.dynamics.velocity_sizes
-    largest = max(np.abs(dq / sizes).max(initial=0.0), np.abs(dv / sizes).max(initial=0.0))
-    if largest == 0.0 and dt == 0.0:
-        return np.zeros_like(shown(run.dynamics, dq, dv, 0.0))
-    e = ALONG / largest if largest else ALONG
-    total = sum(w * shown(run.dynamics, s * e * dq, s * e * dv, s * e * dt) for s, w in WEIGHTS.items())
-    found: np.ndarray = total / e
-    return found
