@@ -189,6 +189,25 @@ def test_a_function_of_parameters_serves_too():
     data = {"t": t, "joints.pivot": ch.simulate(system(0.3), (0, 1), save=t, method="rk4", step=0.01).q[:, 0]}
     unknown = {"length": ch.fit.Unknown(0.1, 1.0, start=0.4)}
     assert np.isclose(ch.fit.to_data(system, data, unknown, method="rk4", step=0.01)["length"], 0.3, rtol=1e-6)
+    with pytest.raises(ValueError, match="argument 'length' of the function has no default to start from"):
+        ch.fit.to_data(system, data, {"length": "0.1:1"})
+
+
+def test_values_beside_which_there_is_no_model():
+    """The data asks for the largest inertia that a body can have: differences are taken to the other side."""
+
+    def system(inertia):
+        return ch.System(
+            [ch.Body("bob", 1.0, (0.3, 0, 0), (0.01, inertia, 0.01))],
+            [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0))],
+        )
+
+    t, how = np.linspace(0, 1, 30), {"method": "rk4", "step": 0.01, "starts": 1}
+    true = ch.simulate(system(0.02), (0, 1), save=t, method="rk4", step=0.01).q[:, 0]
+    data = {"t": t, "joints.pivot": true + 1e-6 * np.sin(40 * t)}
+    unknown = {"inertia": ch.fit.Unknown(0.001, 0.05, start=0.012)}
+    fit = ch.fit.to_data(system, data, unknown, **how)
+    assert abs(fit["inertia"] - 0.02) < 1e-4
 
 
 def test_a_system_has_its_places():

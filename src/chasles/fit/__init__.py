@@ -7,6 +7,7 @@ unknown         what is to be found: parameters, paths of a model file, inertias
 inertia_cone    inertias that bodies can have, plates and rods among them; units for them
 physical        least squares within bounds and these inertias
 trial           one experiment simulated with some values: residuals and their exact derivatives
+moved_states    states at the times of sensors, and derivatives of what these show of them
 by_simulation   `to_data`, which fits simulations to data; `problem`, `solve`; `data_fit`: what comes out
 by_regression   `to_torques`, linear regression of inverse dynamics; `torque_fit`: what comes out
 other_starts    ways out of local minima: a horizon that grows, other starts; `instability`: how errors of a start grow

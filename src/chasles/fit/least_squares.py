@@ -20,6 +20,10 @@ UNSETTLED = (
 Sigma = list[list[float]]  # of each trial and channel
 
 
+class StuckError(ArithmeticError):
+    """A model has no derivatives at values to which an iteration came."""
+
+
 @dataclass(frozen=True)
 class Least:
     """Where the squares are least: unknowns, derivatives of the residuals; `unsettled`: why it is not the end."""
@@ -58,9 +62,15 @@ def least_squares_from(
 
     def slope(x: np.ndarray) -> np.ndarray:
         nonlocal count
+        try:
+            found = problem.jacobian(x)
+        except (ValueError, ArithmeticError, RuntimeError) as error:
+            if not kept:  # at the start
+                raise
+            raise StuckError(str(error)) from error
         count += 1
         kept.clear()
-        kept[x.tobytes()] = problem.jacobian(x)
+        kept[x.tobytes()] = found
         return stacked(problem, kept[x.tobytes()], sigma)
 
     try:
@@ -86,6 +96,10 @@ def least_squares_from(
             values, settled = scale * found.x, found.status > 0
     except (Over, KeyboardInterrupt) as why:
         return Least(best.x, problem.jacobian(best.x), count, problem.patience.end(why))
+    except StuckError as why:
+        ((before, jacobian),) = kept.items()
+        said = f"there is no model beside the values that it came to: {why}; give ranges in which there is one"
+        return Least(np.frombuffer(before), jacobian, count, said)
     jacobian = kept.get(values.tobytes()) or problem.jacobian(values)
     return Least(values, jacobian, count, "" if settled else UNSETTLED.format(most))
 

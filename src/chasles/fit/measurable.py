@@ -28,8 +28,9 @@ OF_BODIES = {
 class Measurable:
     """A quantity of a motion: `values` makes (times, components) of states.
 
-    `of_state`: whether it is a function of coordinates and velocities of joints alone, whatever the parameters are.
-    `turns`: whether it is a quaternion; its differences are rotation vectors.
+    `of_state`: whether it is a function of coordinates and velocities of joints alone, whatever the parameters are;
+    `of_places`: of these and of places of frames, but not of masses. `turns`: whether it is a quaternion; its
+    differences are rotation vectors.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Measurable:
     values: Values
     of_state: bool = False
     turns: bool = False
+    of_places: bool = False
 
     def column(self, component: str) -> str:
         """The name of the column of a component."""
@@ -95,7 +97,15 @@ def _of_body(system: System, name: str, rest: str) -> Measurable | None:
         return None
     unit, components = OF_BODIES[what]
     values = partial(_body_values, at, what)
-    return Measurable(name, tuple(components), (unit,) * len(components), values, turns=what == "orientation")
+    return Measurable(
+        name,
+        tuple(components),
+        (unit,) * len(components),
+        values,
+        False,
+        what == "orientation",
+        what != "accelerometer",
+    )
 
 
 def _body_values(frame: str, what: str, states: Any) -> np.ndarray:

@@ -257,6 +257,12 @@ def _maker(model: Any, names: Mapping[str, Any], laws: Any) -> Callable[[dict[st
         begin = {name: defaults[name].default for name in names if name in defaults and _given(defaults[name])}
         begun = {name: one.start for name, one in names.items() if getattr(one, "start", None) is not None}
         begin |= {name: start for name, start in begun.items() if not name.startswith("initial")}
+        for name in names:
+            if name.partition(".")[0] not in ("bodies", "initial") and name not in begin:
+                raise ValueError(
+                    f"fit: argument {name!r} of the function has no default to start from; give it one, or "
+                    "ch.fit.Unknown(low, high, start=...)"
+                )
         return lambda fixed: partial(_of_function, model, {**begin, **fixed})
     if isinstance(model, System):
         model = Study(model)

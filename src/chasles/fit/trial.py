@@ -10,28 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from chasles.fit.moved_states import WEIGHTS, derivative_along, sprung_like, states_at
 from chasles.fit.recorded_input import RecordedInput, with_inputs
 from chasles.fit.sensor import Channel
 from chasles.fit.unknown import BODY, PATH, START, Slot, start_of
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
-from chasles.integrate.solution import Solution
 from chasles.io.model_file import Study
-from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.mechanism import Mechanism
 from chasles.relative.parameter.inertial import body_with
 from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.sensitivities import sensitivities
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.states import States
 
-ALONG = 1e-3  # rad, or part of a body's size: how far states are moved for differences
-WEIGHTS = {1: 2 / 3, -1: -2 / 3, 2: -1 / 12, -2: 1 / 12}
 ONE_SIDED = {1: 4.0, 2: -3.0, 3: 4 / 3, 4: -1 / 4}  # of changes from the middle
 SAME_TIME = 1e-9  # of the span: times that are nearer count as one
 STEPPING = ("method", "step", "rtol", "atol", "max_step")
@@ -67,7 +64,6 @@ class Trial:
     ):
         self.name, self.made, self.slots, self.channels = name, made, slots, channels
         self._kept: dict[tuple[float, ...], Study] = {}
-        self._still = set[tuple[int, int]]()  # numbers of slots on which the start does not depend
         self.most: int | None = None  # evaluations of the field: a run that takes more is none that was measured
         self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
         method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
@@ -206,29 +202,51 @@ class Trial:
 
     def _states(self, run: Any, k: int, point: TrialPoint) -> States:
         rows = self._rows(run, k, point)
-        return _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows)
+        return states_at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows)
 
     def derivatives(self, point: TrialPoint) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
         """Residuals, their derivatives by all slots (times, numbers, columns), and by the channel's delay."""
         found, run = self._tangents(point)
-        residuals, slopes, late = [], [], []
-        for k, channel in enumerate(self.channels):
-            rows = self._rows(run, k, point)
-            t, q, v = run.t[rows], run.q[rows], run.v[rows]
-
-            def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
-                moved = dynamics.mechanism.tables.configuration.retract(q, dq)  # noqa: B023
-                states = _at(dynamics, run, t + dt, moved, v + dv, rows)  # noqa: B023
-                return channel.off(channel.shown(states))  # noqa: B023
-
-            residuals.append(shown(run.dynamics, np.zeros_like(v), np.zeros_like(v), 0.0))
+        results: dict[int, tuple[np.ndarray, ...]] = {}
+        for group in self._groups(point):
+            shown, rows = self._shown(run, group, point), self._rows(run, group[0], point)
+            still = np.zeros_like(run.v[rows])
+            residual = shown(run.dynamics, still, still, 0.0)
             columns = [] if found is None else self._along(found, rows, run, shown, point.slots)
-            if found is not None and not channel.measured.of_state:
-                self._add_explicit(columns, found, shown, np.zeros_like(v), point.slots)
-            slopes.append(np.stack(columns, axis=-1) if columns else np.zeros((*residuals[-1].shape, 0)))
-            a = _at(run.dynamics, run, t, q, v, rows).a if channel.delays else np.zeros_like(v)
-            late.append(-_difference(run, shown, v, a, 1.0) if channel.delays else np.zeros_like(residuals[-1]))
-        return residuals, slopes, late
+            slope = np.stack(columns, axis=-1) if columns else np.zeros((*residual.shape, 0))
+            late = np.zeros_like(residual)
+            if any(self.channels[k].delays for k in group):
+                a = states_at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows).a
+                late = -derivative_along(run, shown, run.v[rows], a, 1.0)
+            edges = np.cumsum([self.channels[k].off(self.channels[k].values).shape[1] for k in group])[:-1]
+            parts = (np.split(one, edges, axis=1) for one in (residual, slope, late))
+            results |= dict(zip(group, zip(*parts, strict=True), strict=True))
+        residuals, slopes, lates = ([results[k][i] for k in range(len(self.channels))] for i in range(3))
+        if found is not None:
+            slopes = [one + more for one, more in zip(slopes, self._explicit(found, run, point), strict=True)]
+        return residuals, slopes, lates
+
+    def _groups(self, point: TrialPoint) -> list[list[int]]:
+        """Channels that measured at the same times: their states are the same."""
+        found: dict[tuple[bytes, float], list[int]] = {}
+        for k, channel in enumerate(self.channels):
+            found.setdefault((channel.t.tobytes(), point.delays[k]), []).append(k)
+        return list(found.values())
+
+    def _shown(
+        self, run: Any, group: list[int], point: TrialPoint
+    ) -> Callable[[Any, np.ndarray, np.ndarray, float], np.ndarray]:
+        """What channels of a group show less what they measured, (times, numbers of all of them), of a mechanism and of
+        states that are moved by dq, dv and dt."""
+        rows, channels = self._rows(run, group[0], point), [self.channels[k] for k in group]
+        t, q, v = run.t[rows], run.q[rows], run.v[rows]
+
+        def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
+            moved = dynamics.mechanism.tables.configuration.retract(q, dq)
+            states = states_at(dynamics, run, t + dt, moved, v + dv, rows)
+            return np.concatenate([channel.off(channel.shown(states)) for channel in channels], axis=1)
+
+        return shown
 
     def _tangents(self, point: TrialPoint) -> tuple[Any, Any]:
         """Sensitivities with a column for each number of the slots, in their order, and the run."""
@@ -246,7 +264,7 @@ class Trial:
             )
             key = np.concatenate(slots).tobytes()
             if key not in made:
-                made[key] = _sprung(self.study(slots, physical=False).system, mechanism)
+                made[key] = sprung_like(self.study(slots, physical=False).system, mechanism)
             return made[key]
 
         begins = self._start_directions(point, q, v, isinstance(mechanism, ClosedMechanism))
@@ -278,30 +296,39 @@ class Trial:
                     place = tree.velocities[joint].start + (0 if letter == "q" else len(v)) + j
                     total[place] = 1.0  # which is the coordinate itself
                 elif closed or slot.kind == START or (slot.kind == PATH and self._moves(point, k, j, size, own)):
-                    total = total if (k, j) in self._still else self._start_slope(point, k, j, size, q, v)
-                    if not total.any() and slot.kind != START:
-                        self._still.add((k, j))
+                    total = self._start_slope(point, k, j, size, q, v)
                 columns.append(total)
         return np.array(columns).T
 
     def _start_slope(self, point: TrialPoint, k: int, j: int, size: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """How the start changes with a number, by differences; to one side where there is no model on the other."""
 
+        base = self.study(point.slots)
+
+        @cache
         def change(step: float) -> np.ndarray:
-            mechanism, q1, v1 = start_of(self._moved(point, k, j, step * size))
+            moved = self._moved(point, k, j, step * size)
+            if _same_start(moved, base):
+                return np.zeros(2 * len(v))
+            mechanism, q1, v1 = start_of(moved)
             return np.concatenate([mechanism.tables.configuration.difference(q1, q), v1 - v])
 
         refused: Exception | None = None
         for weights in (WEIGHTS, ONE_SIDED, {-step: -weight for step, weight in ONE_SIDED.items()}):
             try:
+                if not change(next(iter(weights))).any():  # nor will other changes
+                    return np.zeros(2 * len(v))
                 return np.sum([weight / size * change(step) for step, weight in weights.items()], axis=0)
             except ValueError as error:
                 refused = refused or error
         raise ValueError(f"fit: {self.slots[k].name!r} cannot be varied by {size:g}: {refused}") from refused
 
     def _moves(self, point: TrialPoint, k: int, j: int, by: float, start: Any) -> bool:
-        """Whether the start depends on a number."""
-        return bool(self._moved(point, k, j, by).start() != start)
+        """Whether the start depends on a number; to the other side where there is no model on this one."""
+        try:
+            return bool(self._moved(point, k, j, by).start() != start)
+        except ValueError:
+            return bool(self._moved(point, k, j, -by).start() != start)
 
     def _moved(self, point: TrialPoint, k: int, j: int, by: float) -> Study:
         slots = [x.copy() for x in point.slots]
@@ -320,23 +347,48 @@ class Trial:
                     state += found.state[rows, :, found.columns[f"s{k}"].start + j] / slot.steps(slots[k])[j]
                 if start is not None:
                     state += found.state[rows, :, start.start + at]
-                columns.append(_difference(run, shown, state[:, :nv], state[:, nv:], 0.0))
+                columns.append(derivative_along(run, shown, state[:, :nv], state[:, nv:], 0.0))
                 at += 1
         return columns
 
-    def _add_explicit(
-        self, columns: list[np.ndarray], found: Any, shown: Any, still: np.ndarray, slots: Numbers
-    ) -> None:
-        """Add how what is shown changes with parameters while the state stands still."""
-        at = 0
+    def _explicit(self, found: Any, run: Any, point: TrialPoint) -> list[np.ndarray]:
+        """How what each channel shows changes with the numbers of the slots while the state stands still, (times,
+        numbers, columns)."""
+        edges = np.cumsum([0, *(len(slot.start) for slot in self.slots)])
+        sizes = [channel.off(channel.values).shape for channel in self.channels]
+        result = [np.zeros((*size, edges[-1])) for size in sizes]
         for k, slot in enumerate(self.slots):
-            for j in range(len(slot.start)):
-                if self.of_system[k]:
-                    change = found._family.derivative(
-                        f"s{k}", j, lambda mechanism: shown(dynamics_of(mechanism), still, still, 0.0)
-                    )
-                    columns[at] = columns[at] + change / slot.steps(slots[k])[j]
-                at += 1
+            own = [[c for c in group if _has_place_for(self.channels[c], slot)] for group in self._groups(point)]
+            own = [group for group in own if group]
+            if not self.of_system[k] or not own:
+                continue
+            shows = [(self._shown(run, group, point), sizes[group[0]][0]) for group in own]
+
+            def function(mechanism: Any, shows: list[Any] = shows) -> np.ndarray:
+                dynamics = dynamics_of(mechanism)
+                still = np.zeros((max(count for _, count in shows), dynamics.nv))
+                every = [shown(dynamics, still[:count], still[:count], 0.0).T.ravel() for shown, count in shows]
+                return np.concatenate(every)
+
+            channels = [c for group in own for c in group]
+            ends = np.cumsum([np.prod(sizes[c]) for c in channels])[:-1]
+            for j, step in enumerate(slot.steps(point.slots[k])):
+                change = found._family.derivative(f"s{k}", j, function) / step
+                for c, part in zip(channels, np.split(change, ends), strict=True):
+                    result[c][..., edges[k] + j] = part.reshape(sizes[c][::-1]).T
+        return result
+
+
+def _same_start(one: Study, other: Study) -> bool:
+    """Whether two studies start alike, as they differ in forces alone."""
+    a, b = one.system, other.system
+    alike = one.start() == other.start() and one.options == other.options
+    return alike and replace(a, forces=b.forces, actuators=b.actuators) == b
+
+
+def _has_place_for(channel: Channel, slot: Slot) -> bool:
+    """Whether what a channel shows of a state may depend on the numbers of a slot."""
+    return not (channel.measured.of_state or (channel.measured.of_places and slot.kind == BODY))
 
 
 def _latest(channels: list[Channel]) -> list[float]:
@@ -347,30 +399,3 @@ def _latest(channels: list[Channel]) -> list[float]:
 def _end(channels: list[Channel]) -> float:
     """How long a simulation has to go on for all channels."""
     return max(float(one.t[-1]) - min(0.0, late) for one, late in zip(channels, _latest(channels), strict=True))
-
-
-def _sprung(system: System, like: Any) -> Any:
-    """The system compiled as another one, with a place for springs and dampers at each joint, even if none has any."""
-    if isinstance(like, ClosedMechanism):
-        return ClosedMechanism(system, like.cut, sprung=True)
-    return Mechanism(system, sprung=True)
-
-
-def _at(dynamics: Any, run: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, rows: np.ndarray) -> States:
-    """States of a mechanism at times; inputs are those of the run."""
-    w = dynamics.free.from_body(q, v) if dynamics.free else v
-    y = np.concatenate([q, w, np.zeros((len(q), 1))], axis=1)
-    given = None if run.given is None else run.given[rows]
-    return States(dynamics, Solution(dynamics.space, run.solution.method, t, y, True, ""), given)
-
-
-def _difference(run: Any, shown: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
-    """The derivative of what is shown along a direction of the states, and of time if dt is 1."""
-    sizes = run.dynamics.velocity_sizes
-    largest = max(np.abs(dq / sizes).max(initial=0.0), np.abs(dv / sizes).max(initial=0.0))
-    if largest == 0.0 and dt == 0.0:
-        return np.zeros_like(shown(run.dynamics, dq, dv, 0.0))
-    e = ALONG / largest if largest else ALONG
-    total = sum(w * shown(run.dynamics, s * e * dq, s * e * dv, s * e * dt) for s, w in WEIGHTS.items())
-    found: np.ndarray = total / e
-    return found
