@@ -578,3 +578,19 @@ def test_points_that_were_kept_are_checkpoints(build, save):
     for name in by:
         assert found[name].shape == wanted[name].shape, name
         assert np.abs(found[name] - wanted[name]).max() < 1e-11 * np.abs(wanted[name]).max(), name
+
+
+@pytest.mark.parametrize("build", [pendulum, bare_four_bar])
+def test_the_first_spring_and_damper(build):
+    """By a damping and a stiffness that are zero, as all others are."""
+    system = build(mass=2.0)
+    q, v = ({"elbow": 0.3}, {"pivot": (1.0, 0.5)}) if build is pendulum else ({"A": 0.8}, {"A": 3.0})
+    by = ["joints.elbow.damping", "joints.pivot.stiffness"] if build is pendulum else ["joints.B.damping"]
+    found = ch.sensitivities(system, (0.0, 0.2), q, v, wrt=by, method="rk4", step=0.01)
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    run = ch.simulate(system, (0.0, 0.2), q, v, method="rk4", step=0.01)
+    assert not run.mechanism.tables.sprung
+    agree(ch.gradient(run, total, by=by), found, measured, 10 * BAR)
+    with pytest.raises(ValueError, match="brings in the friction of joint"):
+        ch.gradient(run, total, by=by[0].replace("damping", "friction"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,8 +100,10 @@ def gradient(
     if isinstance(run, Run) and not parameters and system is None and (names := named_places(wanted, parameters)):
         system, parameters = family_of(run.dynamics.mechanism.system, names, "gradient")
     _check(run, objective, wanted, system, parameters, slopes)
-    mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     bodies = isinstance(run.dynamics, BodyDynamics)
+    if parameters and not bodies and not run.dynamics.mechanism.tables.sprung:
+        run = replace(run, dynamics=run.dynamics.with_springs())  # a parameter may bring in the first spring
+    mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
     if bodies:
         mechanism = compiled(run.dynamics.mechanism.system)
     family = None if not parameters or system is None else Family(system, parameters, mechanism.tables.sprung)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,7 @@ class ClosedDynamics(TreeDynamics):
     mechanism: ClosedMechanism
 
     numbers_at = HEAD.numbers
+    input_between = HEAD.control, HEAD.end
 
     @property
     def corrected(self) -> bool:  # type: ignore[override]
@@ -65,9 +66,12 @@ class ClosedDynamics(TreeDynamics):
         self.mechanism, self.projected, self.baumgarte = mechanism, projected, tuple(baumgarte)
         self.nq, self.nv = mechanism.nq, mechanism.nv
         self.choose(space)
-        self.parameters = self.packed()
-        integers = self.parameters.view(np.int64)
-        self.control = slice(int(integers[HEAD.control]), int(integers[HEAD.end]))
+        self.pack()
+
+    def with_springs(self) -> Self:
+        found = super().with_springs()
+        found.rank = self.rank
+        return found
 
     def packed(self) -> np.ndarray:
         found = with_workspace(self.mechanism)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from chasles.model.scale import energy_of, length_of
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
 from chasles.relative.free_velocity import FreeVelocities
-from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
@@ -55,17 +55,21 @@ class TreeDynamics(JointView):
     corrected = False  # whether each step ends on constraints
     chooses_rows = False  # whether a projection chooses which of dependent rows the next step solves
     numbers_at = PART.numbers  # where the parameters say where the numbers of the tree are
+    input_between = PART.control, PART.work  # and where the input begins and ends
     seen = staticmethod(seen)
 
     def __init__(self, system: System | Mechanism, space: str = SO3XR3_NAME):
         self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
         self.nq, self.nv = mechanism.nq, mechanism.nv
         self.choose(space)
+        self.pack()
+
+    def pack(self) -> None:
+        """Make the parameters, and find where in them the input is."""
         self.parameters = self.packed()
         integers = self.parameters.view(np.int64)
-        self.control = slice(
-            int(integers[PART.control]), int(integers[PART.work])
-        )  # where the input is in the parameters
+        first, end = self.input_between
+        self.control = slice(int(integers[first]), int(integers[end]))
 
     def choose(self, space: str) -> None:
         """Take a space for the free joints."""
@@ -81,6 +85,15 @@ class TreeDynamics(JointView):
         assert isinstance(self.mechanism, Mechanism)
         make = parameters if self.mechanism.tree.dependence is None else dependent_motion.parameters
         return make(self.mechanism, self.free is not None)
+
+    def with_springs(self) -> Self:
+        """The same motion, of a mechanism whose joints have places for springs and dampers even if none has any."""
+        own, found = self.mechanism, object.__new__(type(self))
+        cut = own.cut if isinstance(own, ClosedMechanism) else ()
+        found.__dict__.update(vars(self))
+        found.mechanism = compiled(own.system, cut, threads=own.tables.threads, sprung=True)
+        found.pack()
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         # the parameters hold addresses of this process
