@@ -349,6 +349,17 @@ def test_explicit_steps_with_every_force(space):
 
 
 @pytest.mark.parametrize("method", ["rk4", alpha()])
+def test_free_joints_between_bodies(method):
+    """Nothing but their coordinates depends on both bodies."""
+    bodies = [ch.Body(name, 1.0, (0.1, 0.2, -0.2), (0.1, 0.12, 0.15)) for name in ("arm", "leg", "kite")]
+    joints = [ch.revolute("hip", "ground", "arm", axis=(0, 1, 0)), ch.spherical("knee", "arm", "leg")]
+    system = ch.System(bodies, [*joints, ch.free("string", "arm", "kite")])
+    rng = np.random.default_rng(4)
+    start = system.compile().random(rng), rng.normal(size=10)
+    Case(lambda: system, *start, method=method, span=0.05, control=np.zeros(10)).agree(("q", "v", "control"))
+
+
+@pytest.mark.parametrize("method", ["rk4", alpha()])
 def test_laws_on_joints_that_see_frames_elsewhere(method):
     """They depend on where all bodies are, though all joints turn about one point; and on bodies that no joint holds to
     those of its own."""

@@ -40,9 +40,14 @@ def colored(mechanism: AbsoluteMechanism) -> Colors:
     for group in (*of_node.values(), *_of_forces(mechanism)):
         for body in group:
             of_bodies[body] |= group
+    of_joints = [
+        {int(row[place]) for place in (JOINT.first, JOINT.second) if row[place] >= 0}
+        for row in mechanism.joint_tables.rows
+        for _ in range(row[JOINT.velocities])
+    ]
     color = np.full(n, -1, dtype=np.int64)
     near: list[set[int]] = [set() for _ in range(n)]
-    for group in of_bodies:
+    for group in (*of_bodies, *of_joints):  # a free joint has no tile
         for body in group:
             near[body] |= group
     for body in range(n):
@@ -57,11 +62,6 @@ def colored(mechanism: AbsoluteMechanism) -> Colors:
                 table[color[body], k] = body
         return table
 
-    of_joints = [
-        {int(row[place]) for place in (JOINT.first, JOINT.second) if row[place] >= 0}
-        for row in mechanism.joint_tables.rows
-        for _ in range(row[JOINT.velocities])
-    ]
     return Colors(color, owners(of_bodies), owners(of_tiles), owners(of_joints))
 
 
