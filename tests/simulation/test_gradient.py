@@ -560,6 +560,17 @@ def test_numbers_of_the_system_by_name():
         ch.gradient(run, total, by="bodies.arn.mass")
 
 
+@pytest.mark.parametrize("end", [0.08, 0.0705])
+def test_behind_the_last_checkpoint_there_may_be_one_short_step(end):
+    kept, every = (
+        ch.simulate(pendulum(), (0.0, end), {"elbow": 0.3}, method="rk4", step=0.01, save=save) for save in (7, "all")
+    )
+    total = ch.objective.end(lambda t, q, v: q[:, 0] + v[:, 1])
+    assert len(every.t) == 9
+    for name in ("q", "v"):
+        assert ch.gradient(kept, total, name)[name] == pytest.approx(ch.gradient(every, total, name)[name], rel=1e-11)
+
+
 @pytest.mark.parametrize("save", [7, 1000, "final"])
 @pytest.mark.parametrize("build", [pendulum, bare_four_bar])
 def test_points_that_were_kept_are_checkpoints(build, save):

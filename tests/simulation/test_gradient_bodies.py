@@ -348,6 +348,35 @@ def test_explicit_steps_with_every_force(space):
     case.agree(("q", "v", "control", *values), apart=True)
 
 
+@pytest.mark.parametrize("method", ["rk4", alpha()])
+def test_free_joints_between_bodies(method):
+    """Nothing but their coordinates depends on both bodies."""
+    bodies = [ch.Body(name, 1.0, (0.1, 0.2, -0.2), (0.1, 0.12, 0.15)) for name in ("arm", "leg", "kite")]
+    joints = [ch.revolute("hip", "ground", "arm", axis=(0, 1, 0)), ch.spherical("knee", "arm", "leg")]
+    system = ch.System(bodies, [*joints, ch.free("string", "arm", "kite")])
+    rng = np.random.default_rng(4)
+    start = system.compile().random(rng), rng.normal(size=10)
+    Case(lambda: system, *start, method=method, span=0.05).agree(("q", "v"))
+
+
+@pytest.mark.parametrize("method", ["rk4", alpha()])
+def test_laws_on_joints_that_see_frames_elsewhere(method):
+    """They depend on where all bodies are, though all joints turn about one point; and on bodies that no joint holds to
+    those of its own."""
+
+    def build(pull: float = 3.0) -> ch.System:
+        bodies = [ch.Body(name, 1.0, (0.1, 0.2, -0.2), (0.1, 0.12, 0.15)) for name in ("arm", "leg", "kite")]
+        joints = [ch.revolute("hip", "ground", "arm", axis=(0, 1, 0)), ch.spherical("knee", "arm", "leg")]
+        frames = [ch.Frame("hook", "kite", (0.1, 0.2, 0.3)), ch.Frame("post", "ground", (1.0, 0.5, 0.2))]
+        text = "k * (distance('hook', 'post') + 0.5 * speed('hook', 'post'))"
+        return ch.System(bodies, joints, frames, forces=[ch.JointForce("pull", "hip", text, {"k": pull})])
+
+    mechanism, rng = build().compile(), np.random.default_rng(4)
+    start = mechanism.random(rng), rng.normal(size=mechanism.nv)
+    case = Case(build, *start, {"pull": 3.0}, method=method, span=0.05, control=np.zeros(mechanism.nv))
+    case.agree(("q", "v", "control", "pull"))
+
+
 @pytest.mark.study
 @pytest.mark.parametrize("rotor", [False, True])
 @pytest.mark.parametrize("kind", MOVING)

@@ -40,9 +40,14 @@ def colored(mechanism: AbsoluteMechanism) -> Colors:
     for group in (*of_node.values(), *_of_forces(mechanism)):
         for body in group:
             of_bodies[body] |= group
+    of_joints = [
+        {int(row[place]) for place in (JOINT.first, JOINT.second) if row[place] >= 0}
+        for row in mechanism.joint_tables.rows
+        for _ in range(row[JOINT.velocities])
+    ]
     color = np.full(n, -1, dtype=np.int64)
     near: list[set[int]] = [set() for _ in range(n)]
-    for group in of_bodies:
+    for group in (*of_bodies, *of_joints):  # a free joint has no tile
         for body in group:
             near[body] |= group
     for body in range(n):
@@ -57,11 +62,6 @@ def colored(mechanism: AbsoluteMechanism) -> Colors:
                 table[color[body], k] = body
         return table
 
-    of_joints = [
-        {int(row[place]) for place in (JOINT.first, JOINT.second) if row[place] >= 0}
-        for row in mechanism.joint_tables.rows
-        for _ in range(row[JOINT.velocities])
-    ]
     return Colors(color, owners(of_bodies), owners(of_tiles), owners(of_joints))
 
 
@@ -77,7 +77,16 @@ def translates(mechanism: AbsoluteMechanism) -> bool:
         kinds = {int(numbers[first + k * FREEDOM.size]) for k in range(row[JOINT.velocities])}
         if row[JOINT.form] in (LOOSE, SCREWS) or (row[JOINT.form] == AXES and not kinds <= {ABOUT_Z}):
             return True
-    return any(row[FORCE.kind] != ON_JOINT or row[FORCE.seen] for row in force_rows(mechanism))
+    return any(row[FORCE.kind] != ON_JOINT or _sees(mechanism, row) for row in force_rows(mechanism))
+
+
+def _sees(mechanism: AbsoluteMechanism, row: np.ndarray) -> bool:
+    """Whether a law of a force sees what is elsewhere. Rows of the laws on a joint are behind those of all forces."""
+    if row[FORCE.kind] != ON_JOINT:
+        return bool(row[FORCE.seen])
+    joint = mechanism.joint_tables.rows[row[FORCE.first]]
+    laws = mechanism.forces.table[FORCES.size + joint[JOINT.laws] * FORCE.size :][: joint[JOINT.count] * FORCE.size]
+    return bool(laws.reshape(-1, FORCE.size)[:, FORCE.seen].any())
 
 
 def _of_forces(mechanism: AbsoluteMechanism) -> list[set[int]]:
@@ -85,7 +94,7 @@ def _of_forces(mechanism: AbsoluteMechanism) -> list[set[int]]:
     joints, n = mechanism.joint_tables.rows, mechanism.n
     groups = []
     for row in force_rows(mechanism):
-        if row[FORCE.seen]:
+        if _sees(mechanism, row):
             return [set(range(n))]
         if row[FORCE.kind] == ON_JOINT:
             joint = joints[row[FORCE.first]]

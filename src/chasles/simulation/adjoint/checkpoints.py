@@ -31,6 +31,8 @@ class Checkpoints:
             if (given := more.get(name)) is not None:
                 times = np.ravel(given)
                 more[name] = times[(first <= times) & (times <= end)]
+        if end > first:  # the last piece may be one short step
+            more["step"] = min(more["step"], end - first)
         span = float(run.t[k]), float(run.t[last])
         found: Run = replace(run.task, span=span, state=run.solution.y[k].copy(), more=more).carry_out(progress=False)
         return found
