@@ -13,6 +13,7 @@ import numpy as np
 
 from chasles.absolute.body_residuals import BodyResiduals, MovingStates, made_states
 from chasles.constrained.group import on_se3
+from chasles.constraint.rows import SCREWS
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.lie import so3
 from chasles.simulation.adjoint.chart_slopes import ChartSlopes, chart_of, lifted
@@ -76,7 +77,7 @@ class AlphaAdjoint:
         step that begins there."""
         size, rows, count = 6 * self.n, len(self.residuals.rows), len(states.t)
         weights = Weights(*(np.zeros((count, k)) for k in (size, size, rows, rows, rows)))
-        solved = states._replace(v=self._solved_velocities(states.v))
+        solved = self._by_their_rows(states._replace(v=self._solved_velocities(states.v)))
         self.account = [Weighed(solved, weights)]
         given = np.zeros((self.n, 4, 6))  # of each body by δ, V, V' and a
         chunk = int(np.clip(NUMBERS / (12 * self.n * self.residuals.size), 2, CHUNK))
@@ -102,6 +103,29 @@ class AlphaAdjoint:
             steps.weigh(weights, part)
             self.account += [one for each in (projected, changes) if each is not None for one in each.account]
         return Cotangents(*given.transpose(1, 0, 2).reshape(4, size))
+
+    def _by_their_rows(self, states: MovingStates) -> MovingStates:
+        """The same reactions by the rows that joints given by screws have here: those of a step were chosen where it was
+        predicted to end (`screws.make_basis`)."""
+        residuals = self.residuals
+        kinds = np.array([residuals.mechanism.tiles[tile].kind for tile in residuals.rows // 3], dtype=int)
+        own = np.flatnonzero((kinds == SCREWS) & residuals.measured)
+        if not len(own):
+            return states
+        at, lam, zeta, last = residuals.rows[own], states.lam.copy(), states.zeta.copy(), len(states.t) - 1
+        for first in range(0, last + 1, CHUNK):
+            part = MovingStates(*(x[first : first + CHUNK] for x in states))
+            values, (_, by_velocity) = residuals.columns(part)
+            rotations = residuals.rotations(part.q)
+            rows = by_velocity[..., residuals.edges[2] + at].reshape(*rotations.shape[:2], 6, -1)
+            rows[:, :, 3:] = rotations @ rows[:, :, 3:]
+            for k, across in enumerate(np.linalg.pinv(rows.reshape(len(rows), 6 * self.n, -1)), first):
+                lam[k, at] -= across @ values.motion[k - first]
+                if self.columns.two and k < last:
+                    shift = (self.run.star[k] - self.run.x[k]).reshape(self.n, 6) / self.metric
+                    shift[:, 3:] = (rotations[k - first] @ shift[:, 3:, None])[..., 0]
+                    zeta[k, at] += across @ (shift.ravel() - values.shift[k - first])
+        return states._replace(lam=lam, zeta=zeta)
 
     def _solved_velocities(self, v: np.ndarray) -> np.ndarray:
         """Velocities at which the equations of the points hold: those before they are projected."""
