@@ -548,13 +548,14 @@ def test_numbers_of_the_system_by_name():
     found = ch.gradient(run, total, by=[*names, *moved])
     assert found["bodies.leg.inertia"].shape == (6,)
     assert found["frames.tip.pose"].tolist() == [0.0] * 6
-    forward = ch.sensitivities(machine(), (0.0, 0.1), *start(), wrt=[*names[:1], *moved[:1]], **options)
+    forward = ch.sensitivities(machine(), (0.0, 0.1), *start(), wrt=[*names[:1], *moved[:1], "gravity"], **options)
     measured = Measured(run.mechanism)
     along = measured.along(forward)[-1]
     for name, parameter in zip(names, values, strict=True):
         if parameter != "stiffness":  # the bushing depends on it, too
             assert np.ravel(found[name])[0] == pytest.approx(wanted[parameter], rel=1e-11), name
-    for name in (names[0], moved[0]):
+    found.parts["gravity"] = ch.gradient(run, total, by="gravity")["gravity"]
+    for name in (names[0], moved[0], "gravity"):
         assert np.ravel(found[name]) == pytest.approx(along[forward.columns[name]], rel=1e-10, abs=1e-13), name
     with pytest.raises(ValueError, match=r"no number 'bodies\.arn\.mass'; did you mean 'bodies\.arm\.mass'"):
         ch.gradient(run, total, by="bodies.arn.mass")

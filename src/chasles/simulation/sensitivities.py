@@ -150,7 +150,8 @@ def sensitivities(
     it is differentiated as if its steps had been prescribed. Other arguments as in `simulate`; save: "all", "final" or
     a number of steps. Three directions are taken at once, on `threads` threads (default: one for each processor).
     """
-    names = named_places([wrt] if isinstance(wrt, str) else wrt or (), parameters)
+    asked = [wrt] if isinstance(wrt, str) else [*(wrt or ())]
+    names = named_places(asked, parameters) + ["gravity"] * ("gravity" in asked)
     if names and not parameters and isinstance(system, System | Mechanism | ClosedMechanism):
         system, parameters = family_of(system if isinstance(system, System) else system.system, names, "sensitivities")
     family, mechanism = _given(system, parameters)

@@ -105,8 +105,8 @@ class AlphaAdjoint:
         return Cotangents(*given.transpose(1, 0, 2).reshape(4, size))
 
     def _by_their_rows(self, states: MovingStates) -> MovingStates:
-        """The same reactions by the rows that joints given by screws have here: those of a step were chosen where it was
-        predicted to end (`screws.make_basis`)."""
+        """The same reactions by the rows that joints given by screws have here: those of a step were chosen where it
+        was predicted to end (`screws.make_basis`)."""
         residuals = self.residuals
         kinds = np.array([residuals.mechanism.tiles[tile].kind for tile in residuals.rows // 3], dtype=int)
         own = np.flatnonzero((kinds == SCREWS) & residuals.measured)
