@@ -24,6 +24,7 @@ DEPENDENT = 1e-10  # of the part of a screw's twist that is across those before 
 # completed from
 SCREW_WORK = layout("SCREW_WORK", twists=6 * MOST_SCREWS, length=1, basis=36, triangle=36, part=6, error=6, axes=6)
 NOT_A_NUMBER = float("nan")
+ALIKE = 1e-6  # shares of axes that differ by no more are as good: rounding would choose another one each time
 
 
 class SingularJointError(ValueError):
@@ -100,7 +101,7 @@ def make_basis(n, work, choose):
                 left = 1.0
                 for i in range(k):
                     left -= work[SCREW_WORK.basis + 6 * i + c] ** 2
-                if left > most:
+                if left > most + ALIKE:
                     work[SCREW_WORK.axes + k], most = float(c), left
         for c in range(6):
             work[SCREW_WORK.basis + 6 * k + c] = 1.0 if c == int(work[SCREW_WORK.axes + k]) else 0.0
