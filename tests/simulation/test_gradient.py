@@ -606,3 +606,9 @@ def test_the_first_spring_and_damper(build):
     agree(ch.gradient(run, total, by=by), found, measured, 10 * BAR)
     with pytest.raises(ValueError, match="brings in the friction of joint"):
         ch.gradient(run, total, by=by[0].replace("damping", "friction"))
+
+
+def test_indices_are_no_numbers_to_vary():
+    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01)
+    with pytest.raises(ValueError, match="no number 'actuators.motor.coordinate'"):
+        ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]), by="actuators.motor.coordinate")

@@ -17,6 +17,7 @@ from chasles.model.system import System
 from chasles.once import once
 
 POSES = ("parent_frame", "child_frame", "pose")
+INDICES = ("coordinate", "coordinates", "rows")  # fields whose numbers say which, not how much
 SECTIONS = ("bodies", "joints", "frames", "forces", "actuators", "constraints")
 
 
@@ -43,7 +44,9 @@ def places(system: System) -> dict[str, PlaceOfNumbers]:
         for index, thing in enumerate(getattr(system, section)):
             written = isinstance(getattr(thing, "value", None), Expression)  # its parameters are its program
             for item in () if isinstance(thing, OfRod) else fields(thing):
-                if item.init and not (written and item.name == "parameters") and _numeric(getattr(thing, item.name)):
+                if item.name in INDICES or (written and item.name == "parameters"):
+                    continue
+                if item.init and _numeric(getattr(thing, item.name)):
                     found[f"{section}.{thing.name}.{item.name}"] = PlaceOfNumbers(section, index, item.name)
     return found
 
