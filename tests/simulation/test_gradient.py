@@ -610,5 +610,5 @@ def test_the_first_spring_and_damper(build):
 
 def test_indices_are_no_numbers_to_vary():
     run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01)
-    with pytest.raises(ValueError, match="no number 'actuators.motor.coordinate'"):
+    with pytest.raises(ValueError, match=r"no number 'actuators\.motor\.coordinate'"):
         ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]), by="actuators.motor.coordinate")
