@@ -19,8 +19,9 @@ SLOW = 0.1  # a sweep that leaves more than this needs a factor of its own
 NOISE = 10.0 * ROUNDING  # below this, what a sweep leaves is rounding: that must not decide whose factor speeds get
 POOR = 1e-3  # a first sweep of velocities that leaves more needs a factor of its own: few sweeps come to rounding then
 TORN = 1e-3  # of the size of a model: joints that are farther off hold nothing
-STUCK = 0.5  # one that leaves more than this, after the first two, has come to rounding, or has no solution nearby, or
-# its factor is of poses that were far away: then it gets one of its own
+# a sweep that leaves more than this, after the first two, has come to rounding or has no solution nearby, if its factor
+# was its own; one by a factor of poses that were far away is no reason to end
+STUCK = 0.5
 
 
 @kernel

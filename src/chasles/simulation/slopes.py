@@ -175,7 +175,7 @@ class NumberSlopes:
         return self._effective(own[:middle], rows) + self._effective(own[middle:], rows)
 
     def _together(self, at: Along, mine: np.ndarray) -> np.ndarray | None:
-        """NumberSlopes of the numbers that one of several parameters changes, if they can be told from those varied at
+        """Slopes of the numbers that one of several parameters changes, if they can be told from those varied at
         once."""
         try:
             for formula in (self._of_line, self._of_quadratic, self._of_many):
@@ -198,9 +198,7 @@ class NumberSlopes:
             if alike[rows].all():
                 return slopes
         coarse, lower, kink = self._one_by_one(at, parameter)
-        enough = AGREEMENT * np.abs(coarse[rows]).max() + 1e-13 * np.abs(self.base[np.isfinite(self.base)]).max(
-            initial=0.0
-        )
+        enough = AGREEMENT * np.abs(coarse[rows]).max() + 1e-13 * self.sizes.max(initial=0.0)
         if not self.known_smooth and not max(np.abs(coarse - lower)[rows].max(), kink[rows].max()) <= enough:
             # strongly curved, or not smooth
             fine, _, kink = self._one_by_one(lambda offset: at(0.5 * offset), parameter)
@@ -226,9 +224,7 @@ class NumberSlopes:
     def _of_many(self, at: Along) -> tuple[np.ndarray, np.ndarray]:
         """Of order eight, and which ones agree with those of order six."""
         coarse, lower, kink = _central(at)
-        return coarse, np.maximum(np.abs(coarse - lower), kink) <= AGREEMENT * np.abs(coarse) + 1e-13 * np.abs(
-            self.base
-        )
+        return coarse, np.maximum(np.abs(coarse - lower), kink) <= AGREEMENT * np.abs(coarse) + 1e-13 * self.sizes
 
     def _one_by_one(self, at: Along, parameter: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Central difference, or one-sided where there is nothing on the other side (a damping below zero); the same of
